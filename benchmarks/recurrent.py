@@ -68,7 +68,7 @@ def main() -> None:
 
 def make_models(pipeline: Pipeline, width: int) -> dict[str, tuple[nn.Module, Loss]]:
     """Return the models and what each minimises."""
-    bare = BareRecurrent(pipeline.source_size, pipeline.target_size, width, dropout=0.2)
+    bare = BareRecurrent(pipeline.source.size, pipeline.target.size, width, dropout=0.2)
     models: dict[str, tuple[nn.Module, Loss]] = {BARE: (bare, lambda pairs: bare_loss(bare, pairs))}
     for name in RECIPES:
         objective = training_objective(

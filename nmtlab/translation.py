@@ -196,7 +196,7 @@ class Translator:
             return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
 
         batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest first: they take the most time
-        at_once = _BATCHES_AT_ONCE if self.pipeline.target_size <= _MANY_TYPES else 1
+        at_once = _BATCHES_AT_ONCE if self.pipeline.target.size <= _MANY_TYPES else 1
         # Greedy batches are dealt: a sentence is always decoded beside the same others, and so rounded alike.
         with closing(in_parallel(translate_batches, batches, self.model.device, at_once, dealt=greedy)) as results:
             for batch, found in zip(batches, results, strict=True):
@@ -252,7 +252,7 @@ class Translator:
 
     def _texts(self, hypotheses: list[Hypothesis], replacements: list[tuple[Replacement, ...]]) -> list[str]:
         return [
-            self.pipeline.target_text(hypothesis.tokens, [replacement.word for replacement in replaced])
+            self.pipeline.target.text(hypothesis.tokens, [replacement.word for replacement in replaced])
             for hypothesis, replaced in zip(hypotheses, replacements, strict=True)
         ]
 

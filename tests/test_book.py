@@ -141,7 +141,7 @@ def test_every_command_is_described_with_all_of_its_options(book):
 
     def verbs(command, words):
         if not hasattr(command, "commands"):
-            return [(words, command)]
+            return [(words, command.loaded())]
         return [verb for name, one in command.commands.items() for verb in verbs(one, f"{words} {name}")]
 
     for words, command in verbs(get_command(app), "nmtlab"):

@@ -15,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from nmtlab.cli.main import app
-from nmtlab.dashboards.frame.about import PAGES
+from nmtlab.dashboards.frame.headings import headings
 from nmtlab.recipe import recipe_names
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.workspace import RESULTS
@@ -60,6 +60,7 @@ def check(call: str) -> None:
     if words in (["..."], ["--help"], []):
         return
     assert not hasattr(command, "commands"), f"nmtlab {call}: {words[0]} is no option of a group"
+    command = command.loaded()
     options = {name: one for one in command.params for name in one.opts if name.startswith("-")}
     plain = []
     while words:
@@ -121,7 +122,7 @@ def test_no_document_installs_a_package_of_the_same_name(path):
 
 @pytest.mark.parametrize("path", [README, GUIDE / "dashboards.md"], ids=lambda path: path.name)
 def test_every_page_is_in_the_table_of_pages(path):
-    assert [page.title for page in PAGES if f"| {page.title} |" not in text_of(path)] == []
+    assert [page.title for page in headings()[1:] if f"| {page.title} |" not in text_of(path)] == []
 
 
 def test_the_findings_of_the_front_page_are_those_of_the_results():

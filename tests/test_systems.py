@@ -12,7 +12,7 @@ import torch
 from support.packed import packed_folder
 
 import nmtlab
-from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
 from nmtlab.baselines.translator import PhraseTranslator
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, named_recipe
@@ -66,7 +66,7 @@ def test_a_phrase_based_run_opens_as_a_system_that_says_what_it_lacks(tiny_corpu
     assert (system.languages, system.model) == (("de", "en"), None)
     assert system.translate(["ein hund"])[0].text == "one dog"
     assert system.limitations == "a phrase-based system has no decoder to inspect"
-    for needs_a_model in (open_model, lambda run: open_ensemble([run]), word_norms):
+    for needs_a_model in (open_model, lambda run: open_ensemble([run]), NORMS_BY_FREQUENCY.of):
         with pytest.raises(RunError, match=f"run 'phrases': {system.limitations}; choose a transformer or an rnn"):
             needs_a_model(run)
 

@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from nmtlab.cli.main import app as commands
-from nmtlab.dashboards.frame.about import INDEX, PAGES
+from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.results.stored import stored_tables
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
@@ -55,7 +55,7 @@ class PagesDirective(SphinxDirective):
     """`{pages}`: the dashboards with their questions."""
 
     def run(self) -> list[nodes.Node]:
-        rows = [["index" if page == INDEX else page.title, page.question] for page in (INDEX, *PAGES)]
+        rows = [["index" if page == headings()[0] else page.title, page.question] for page in headings()]
         return self.parse_text_to_nodes(markdown_table(["page", "question"], rows))
 
 
@@ -86,7 +86,7 @@ def verbs(command: Any, words: str) -> Iterator[tuple[str, Any]]:
     """Yield the commands below a command, each with the words that call it."""
     inner = getattr(command, "commands", None)
     if inner is None:
-        yield words, command
+        yield words, command.loaded()
         return
     for name, one in inner.items():
         yield from verbs(one, f"{words} {name}")

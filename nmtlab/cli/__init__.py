@@ -1,4 +1,4 @@
-"""The command line: a thin layer that only calls. Commands do heavy imports themselves, so that --help is fast."""
+"""The command line: a thin layer that only calls. Modules of commands are imported when they are called."""
 
 from nmtlab.cli.main import main
 

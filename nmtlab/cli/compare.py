@@ -3,10 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import pandas as pd
 import typer
+from tqdm import tqdm
 
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.cli.evaluate import read_translations
 from nmtlab.cli.options import (
     Beam,
     Set,
@@ -14,16 +18,18 @@ from nmtlab.cli.options import (
     Split,
     Target,
     Threads,
-    open_corpus,
     open_text,
-    read_translations,
     run_recipe,
     say_overlap,
 )
-
-if TYPE_CHECKING:
-    from nmtlab.runs.run import Run
-    from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.cli.tables import print_table
+from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.files import write_text
+from nmtlab.recipe.text import TextSettings
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
+from nmtlab.workspace import Workspace
 
 
 def compare(
@@ -54,13 +60,6 @@ def compare(
     of them, exceeds that on the test set itself. It is close to p of a one-sided test (Koehn 2004), and half that of a
     two-sided one.
     """
-    from tqdm import tqdm
-
-    from nmtlab.cli.tables import print_comparison
-    from nmtlab.errors import CorpusError, NmtlabError
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     if len(systems) < 2:
         raise NmtlabError("one system: nothing to compare it with", "name a baseline and at least one other system")
     if twice := sorted({name for name in systems if systems.count(name) > 1}):
@@ -73,7 +72,7 @@ def compare(
     if first:
         _, text = open_text(first, workspace, corpus, source, target)
     else:
-        text = open_corpus(workspace, corpus, source, target)
+        text = open_corpus(corpus, workspace, source, target)
     elsewhere = {name: read_translations(Path(name), text, split) for name in systems if name not in runs}
 
     from nmtlab.analysis.access.scores import compare_texts  # after the names are checked: it loads torch
@@ -101,14 +100,11 @@ def compare(
 
 
 def _write_page(
-    path: Path, lines: Mapping[str, Sequence[str]], runs: Mapping[str, "Run"], text: "ParallelCorpus", split: str
+    path: Path, lines: Mapping[str, Sequence[str]], runs: Mapping[str, Run], text: ParallelCorpus, split: str
 ) -> None:
     """Write a comparison of translations as an HTML file."""
-    from nmtlab.analysis.comparison.compared import Compared
     from nmtlab.analysis.comparison.stored import known_names, seeds_of, word_counts
     from nmtlab.dashboards.parts.compared import comparison_file
-    from nmtlab.files import write_text
-    from nmtlab.recipe.text import TextSettings
 
     labels = {run.name: system for system, seeds in seeds_of(list(runs.values())).items() for run in seeds}
     files = Counter(Path(name).name for name in lines if name not in runs)
@@ -123,3 +119,22 @@ def _write_page(
     source = list(text.lines(split, text.source))
     compared = Compared(source, text.references(split), systems, text.direction, counts, known_names(text))
     write_text(path, comparison_file(compared, f"{text.name} {split}, {text.source} to {text.target}"))
+
+
+def print_comparison(comparison: pd.DataFrame, title: str) -> None:
+    """Print a paired bootstrap: * for p < 0.05, ** for p < 0.01 against the first system."""
+    for metric, rows in comparison.groupby("metric", sort=False):
+        cells = [
+            [
+                row.system,
+                f"{row.score:.2f}",
+                f"{row.mean:.2f} ± {row.margin:.2f}",
+                "" if pd.isna(row.p) else f"{row.difference:+.2f}",
+                "" if pd.isna(row.p) else f"{row.p:.3f} {'**' if row.p < 0.01 else '*' if row.p < 0.05 else ''}",
+            ]
+            for row in rows.itertuples()
+        ]
+        columns = ["system", str(metric), "bootstrap, 95 %", "difference", "p"]
+        print_table(f"{metric} on {title}", columns, cells, set(columns[1:]))
+        print(f"  {rows['signature'].iloc[0]}")
+    print("  * p < 0.05, ** p < 0.01 against the first system, sacrebleu's paired bootstrap")

@@ -1,27 +1,33 @@
 """`nmtlab corpus`."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
+from pandas import DataFrame
 
-from nmtlab.cli.corpus_import import Name, check_not_in_training, import_app, print_report, report_pairs
-from nmtlab.cli.options import Source, Target, open_corpus
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from nmtlab.text.corpora.corpus_builder import ImportReport
-
-app = typer.Typer(help="Import, make, list and inspect parallel text.", no_args_is_help=True)
-app.add_typer(import_app, name="import")
+from nmtlab.analysis.access.ceiling import word_ceiling
+from nmtlab.cli.corpus_import import Name, check_not_in_training, print_report, report_pairs
+from nmtlab.cli.options import Source, Target, numbers
+from nmtlab.cli.tables import print_table
+from nmtlab.errors import CorpusError
+from nmtlab.files import remove_folder
+from nmtlab.runs.listing import unfinished_runs
+from nmtlab.text.checks import overlap as measures
+from nmtlab.text.corpora.concatenation import join as join_corpora
+from nmtlab.text.corpora.corpus import SPLITS, open_corpus
+from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.listing import listed
+from nmtlab.text.corpora.multi_parallel import join_languages
+from nmtlab.text.corpora.similar import shares_similar
+from nmtlab.text.corpora.statistics import statistics
+from nmtlab.workspace import Workspace
 
 Transliteration = Annotated[
     Literal["none", "uyghur-latin", "uroman"], typer.Option(help="Of all sources, before subwords are learned.")
 ]
 
 
-@app.command()
 def join(
     name: Name,
     parts: Annotated[list[str], typer.Argument(help="Names of corpora, or paths of their folders.")],
@@ -39,12 +45,8 @@ def join(
 
     If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
     """
-    from nmtlab.text.corpora.concatenation import join as join_corpora
-    from nmtlab.text.corpora.multi_parallel import join_languages
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
-    corpora = [open_corpus(workspace, part, source, target) for part in parts]
+    corpora = [open_corpus(part, workspace, source, target) for part in parts]
     most = {"train": train, "dev": dev, "test": test}
     if len({corpus.source for corpus in corpora}) > 1:
         _report_lines(name, join_languages(workspace.new_corpus_folder(name), corpora, most))
@@ -55,17 +57,11 @@ def join(
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
 
 
-@app.command("list")
 def list_() -> None:
     """List the corpora of the workspace and of the folders in NMTLAB_CORPORA: languages, pairs, and where they are.
 
     Pairs are lines of the first language's file; 'nmtlab corpus stats' reads and checks a corpus.
     """
-    from nmtlab.cli.tables import print_table
-    from nmtlab.text.corpora.corpus import SPLITS
-    from nmtlab.text.corpora.listing import listed
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     rows = []
     for corpus in map(listed, workspace.corpus_folders()):
@@ -78,7 +74,6 @@ def list_() -> None:
         print("no corpora yet; 'nmtlab corpus import' or 'nmtlab corpus make' makes some")
 
 
-@app.command()
 def remove(
     name: Annotated[str, typer.Argument(help="Name of a corpus of the workspace.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
@@ -87,11 +82,6 @@ def remove(
 
     A corpus that a run is being trained on is not removed. The question names the runs that could not be resumed.
     """
-    from nmtlab.errors import CorpusError
-    from nmtlab.files import remove_folder
-    from nmtlab.runs.listing import unfinished_runs
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     folder = workspace.own_corpus_folder(name)
     if not folder.is_dir():
@@ -109,7 +99,6 @@ def remove(
     print(f"removed {name}")
 
 
-@app.command()
 def stats(
     corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
     source: Source = "",
@@ -122,13 +111,7 @@ def stats(
     words of it and a training sentence are in both (Jaccard index): such sentences can be translated from memory.
     The word ceiling is the BLEU of a text split into words and joined again: no word system can be expected above it.
     """
-    from nmtlab.analysis.access.ceiling import word_ceiling
-    from nmtlab.cli.tables import print_table
-    from nmtlab.text.corpora.similar import shares_similar
-    from nmtlab.text.corpora.statistics import statistics
-    from nmtlab.workspace import Workspace
-
-    text = open_corpus(Workspace.find(), corpus, source, target)
+    text = open_corpus(corpus, Workspace.find(), source, target)
     table, shares = statistics(text), shares_similar(text)
     table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
     table["word_ceiling"] = [
@@ -150,7 +133,6 @@ def stats(
     print_table(f"{text.name}: {text.source} to {text.target}", columns, rows, set(columns[2:]))
 
 
-@app.command()
 def overlap(
     parent: Annotated[str, typer.Argument(help="Name of the parent's corpus, or path of its folder.")],
     child: Annotated[str, typer.Argument(help="Name of the child's corpus, or path of its folder.")],
@@ -175,12 +157,8 @@ def overlap(
     Subwords are learned on source and target of both texts, as a parent shares them with its child. A second table
     counts the training sentences and tokens within the limits on their lengths (Table 3.1).
     """
-    from nmtlab.cli.options import numbers
-    from nmtlab.text.checks import overlap as measures
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
-    of_parent, of_child = (open_corpus(workspace, name, "", "") for name in (parent, child))
+    of_parent, of_child = (open_corpus(name, workspace) for name in (parent, child))
     limits = measures.LengthLimits(max_words, max_subwords)
     learned = measures.segmentations((of_child, of_parent), numbers(sizes, int, "--sizes", 1), transliteration)
     compared = limits if limited else measures.NO_LIMITS
@@ -195,7 +173,6 @@ def overlap(
     )
 
 
-@app.command()
 def overlap_matrix(
     corpora: Annotated[list[str], typer.Argument(help="Names of two or more corpora into one target language.")],
     size: Annotated[int, typer.Option(min=1, help="Vocabulary size of subwords learned on all texts.")] = 8000,
@@ -203,11 +180,10 @@ def overlap_matrix(
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
 ) -> None:
     """Show how much each language's source text shares with each other: words, and subwords learned on all of them."""
-    from nmtlab.analysis.languages.shared_words import overlap_matrix as measured
-    from nmtlab.workspace import Workspace
+    from nmtlab.analysis.languages.shared_words import overlap_matrix as measured  # it loads torch, alone among these
 
     workspace = Workspace.find()
-    table = measured([open_corpus(workspace, name, "", "") for name in corpora], (size,), transliteration)
+    table = measured([open_corpus(name, workspace) for name in corpora], (size,), transliteration)
     if csv:
         print(table.to_csv(index=False), end="")
         return
@@ -215,18 +191,14 @@ def overlap_matrix(
         _print_matrix(rows, f"{segmentation}: types of each text (row) that are in the other (column)")
 
 
-def _print_matrix(table: "DataFrame", title: str) -> None:
-    from nmtlab.cli.tables import print_table
-
+def _print_matrix(table: DataFrame, title: str) -> None:
     shares = table.set_index(["corpus", "other_corpus"])["type_share"]
     names = list(dict.fromkeys(table["corpus"]))
     rows = [[one, *("" if one == other else f"{shares[one, other]:.1%}" for other in names)] for one in names]
     print_table(title, ["text", *names], rows, set(names))
 
 
-def _print_overlap(table: "DataFrame", title: str) -> None:
-    from nmtlab.cli.tables import print_table
-
+def _print_overlap(table: DataFrame, title: str) -> None:
     rows = [
         [
             *(row.segmentation, row.split, f"{row.types:,}", f"{row.shared_types:,}", f"{row.type_share:.1%}"),
@@ -238,9 +210,7 @@ def _print_overlap(table: "DataFrame", title: str) -> None:
     print_table(title, columns, rows, set(columns[2:]))
 
 
-def _print_training_sizes(table: "DataFrame", title: str) -> None:
-    from nmtlab.cli.tables import print_table
-
+def _print_training_sizes(table: DataFrame, title: str) -> None:
     counts = ["sentences", "left_out", "source_tokens", "target_tokens", "tokens"]
     rows = [
         [row["segmentation"], f"{row['text']}: {row['corpus']}", *(f"{row[name]:,}" for name in counts)]
@@ -250,7 +220,7 @@ def _print_training_sizes(table: "DataFrame", title: str) -> None:
     print_table(title, columns, rows, set(columns[2:]))
 
 
-def _report_lines(name: str, report: "ImportReport") -> None:
+def _report_lines(name: str, report: ImportReport) -> None:
     """Print what became of the sentences of a corpus in several languages."""
     languages = report.options["languages"]
     print_report(name, ", ".join(languages), report, "sentences")

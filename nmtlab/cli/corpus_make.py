@@ -4,6 +4,9 @@ from typing import Annotated
 
 import typer
 
+from nmtlab.text.artificial import FAMILY, ArtificialSettings, write_corpus
+from nmtlab.workspace import Workspace
+
 
 def make(
     name: Annotated[str, typer.Argument(help="Name of the new corpus.")],
@@ -28,9 +31,6 @@ def make(
     can be measured. All codes have the same roots. For a more distant relative of another language, generate it with a
     smaller --cognates, with --sound-changes or with another --order, and with the same other settings.
     """
-    from nmtlab.text.artificial import FAMILY, ArtificialSettings, write_corpus
-    from nmtlab.workspace import Workspace
-
     languages = language or ["qaa"]
     folder = Workspace.find().new_corpus_folder(name)
     settings = ArtificialSettings(

@@ -1,10 +1,16 @@
 """`nmtlab dashboards` and `nmtlab lab`."""
 
+import os
 import re
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode, urlsplit
 
 import typer
+
+import nmtlab
+from nmtlab.errors import NmtlabError, how_to_install
+from nmtlab.workspace import Workspace
 
 _HERE = "127.0.0.1"
 _PATH = re.compile(r"/?(?:[\w.~-]+/)*[\w.~-]*", re.ASCII)
@@ -43,9 +49,6 @@ def dashboards(
 
     They show the runs and corpora of the workspace, and nothing else on this machine.
     """
-    from nmtlab.errors import NmtlabError
-    from nmtlab.workspace import Workspace
-
     if token is not None and not token.strip():
         raise NmtlabError("--token: empty, which would let everyone in", "give a token, or leave --token out")
     if ip not in (_HERE, "localhost", "::1") and not token:
@@ -74,8 +77,6 @@ def dashboards(
 
 def _parts(base_url: str) -> tuple[str, str]:
     """Return the origin, empty for a path alone, and the path, with a slash at both ends, of an address."""
-    from nmtlab.errors import NmtlabError
-
     scheme, host, path, query, fragment = urlsplit(base_url)
     whole = scheme in ("http", "https") and host and "@" not in host
     if not (whole or (not scheme and not host)) or query or fragment or not _PATH.fullmatch(path):
@@ -90,13 +91,6 @@ def lab(
     browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = False,
 ) -> None:
     """Open JupyterLab on the notebooks until Ctrl-C; anyone with the printed address has access."""
-    import os
-    from pathlib import Path
-
-    import nmtlab
-    from nmtlab.errors import NmtlabError
-    from nmtlab.workspace import Workspace
-
     try:
         from jupyterlab.labapp import main
     except ImportError as error:
@@ -113,6 +107,4 @@ def lab(
 
 
 def _missing(error: ImportError) -> Exception:
-    from nmtlab.errors import NmtlabError, how_to_install
-
     return NmtlabError(f"the workbench needs {error.name}", how_to_install(*_WORKBENCH))

@@ -1,32 +1,46 @@
 """`nmtlab demo`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from nmtlab.analysis.access.scores import compare_texts
+from nmtlab.analysis.access.translations import translations
+from nmtlab.cli.compare import print_comparison
 from nmtlab.cli.dashboards import dashboards
-
-if TYPE_CHECKING:
-    from nmtlab.runs.run import Run
-    from nmtlab.text.corpora.corpus import ParallelCorpus
-    from nmtlab.workspace import Workspace
+from nmtlab.cli.options import Threads
+from nmtlab.cli.results_table import print_row
+from nmtlab.demo import (
+    CHILD_CORPUS,
+    CORPUS,
+    PARENT_CORPUS,
+    TRANSFER,
+    TRANSFORMERS,
+    demo_corpus,
+    demo_recipe,
+    demo_runs,
+    finished,
+)
+from nmtlab.experiments.results.stored import measured_table
+from nmtlab.progress import ProgressBar
+from nmtlab.runs.run import Run
+from nmtlab.text.artificial import FAMILY
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.workspace import Workspace
 
 
 def demo(
     transfer: Annotated[
         bool, typer.Option("--transfer", help="A child with 500 pairs, alone and with a parent in a related language.")
     ] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")] = None,
+    threads: Threads = None,
 ) -> None:
     """Show a measured finding, then train three tiny systems on a small artificial language and compare them.
 
     The trainings take three to four minutes on 2 CPU cores; those of an earlier demo are reused. At the end, it offers
     to open the dashboards.
     """
-    from nmtlab.demo import CHILD_CORPUS, CORPUS, PARENT_CORPUS, TRANSFER, TRANSFORMERS, demo_corpus
-    from nmtlab.workspace import Workspace
-
     _show_finding(*(("table-3.2", "Uyg-Eng") if transfer else ("table-3.13", "gl-en")))
     workspace = Workspace.find()
     corpus = demo_corpus(workspace, CHILD_CORPUS if transfer else CORPUS)
@@ -51,9 +65,6 @@ def demo(
 
 def _show_finding(name: str, row: str) -> None:
     """Print what the trainings that come with nmtlab found on one text, to be read while the demo trains."""
-    from nmtlab.cli.results_table import print_row
-    from nmtlab.experiments.results.stored import measured_table
-
     stored = measured_table(name, "small")
     print_row(stored, row)
     print(
@@ -62,7 +73,7 @@ def _show_finding(name: str, row: str) -> None:
     )
 
 
-def _next_steps(run: "Run") -> None:
+def _next_steps(run: Run) -> None:
     print(
         "\nWhat next:\n"
         "  nmtlab dashboards                        inspect them: figures, attention, what decided each word\n"
@@ -73,29 +84,20 @@ def _next_steps(run: "Run") -> None:
     )
 
 
-def _introduce(corpus: "ParallelCorpus") -> None:
-    from nmtlab.text.artificial import FAMILY
-
+def _introduce(corpus: ParallelCorpus) -> None:
     name = FAMILY[corpus.source].name
     print(f"{corpus.name}: an artificial language, {name}, and an English-like one; for example")
     for source, target in list(corpus.pairs("dev"))[:3]:
         print(f"  {source}\n    {target}")
 
 
-def _run(workspace: "Workspace", name: str, threads: int | None) -> "Run":
-    from nmtlab.demo import demo_recipe, demo_runs, finished
-    from nmtlab.progress import ProgressBar
-
+def _run(workspace: Workspace, name: str, threads: int | None) -> Run:
     print(f"\n{name}: {'already trained' if finished(workspace, name) else demo_recipe(name).about}")
     (run,) = demo_runs(workspace, name, on_event=ProgressBar(), threads=threads)
     return run
 
 
-def _report(runs: "list[Run]", corpus: "ParallelCorpus") -> None:
-    from nmtlab.analysis.access.scores import compare_texts
-    from nmtlab.analysis.access.translations import translations
-    from nmtlab.cli.tables import print_comparison
-
+def _report(runs: list[Run], corpus: ParallelCorpus) -> None:
     lines = {run.name: translations(run, corpus, "test") for run in runs}
     comparison = compare_texts(lines, corpus.references("test"), corpus.target)
     print()

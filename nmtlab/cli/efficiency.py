@@ -2,14 +2,19 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from nmtlab.analysis.search.efficiency import NOISE, SETTING, Options, Way, frontier, medians
+from nmtlab.analysis.search.efficiency import efficiency as measure
 from nmtlab.cli.options import Source, Split, Target, numbers, open_text
-
-if TYPE_CHECKING:
-    from nmtlab.analysis.search.efficiency import Way
+from nmtlab.cli.tables import print_table
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.results.efficiency import new_file
+from nmtlab.files import writing
+from nmtlab.runs.listing import open_run
+from nmtlab.workspace import Workspace
 
 
 def efficiency(
@@ -40,14 +45,6 @@ def efficiency(
     Each measurement runs in a separate process; the time that an empty input takes is subtracted. Let the machine do
     nothing else.
     """
-    from nmtlab.analysis.search.efficiency import NOISE, SETTING, Options, frontier, medians
-    from nmtlab.analysis.search.efficiency import efficiency as measure
-    from nmtlab.cli.tables import print_table
-    from nmtlab.experiments.results.efficiency import new_file
-    from nmtlab.files import writing
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     workspace, ways = Workspace.find(), _ways(engines)
     first, *others = (open_run(name, workspace) for name in runs)
     first, text = open_text(first, workspace, test, source, target)
@@ -78,10 +75,8 @@ def _number(value: object) -> str:
     return ("" if math.isnan(value) else f"{value:,.2f}") if isinstance(value, float) else str(value)
 
 
-def _ways(engines: str) -> "list[Way]":
+def _ways(engines: str) -> list[Way]:
     """Parse `nmtlab,ctranslate2:int8` and the like."""
-    from nmtlab.errors import NmtlabError
-
     known = {"nmtlab": ("nmtlab", "fp32"), "ctranslate2": ("ctranslate2", "fp32")}
     known |= {f"ctranslate2:{precision}": ("ctranslate2", precision) for precision in ("fp32", "int8", "int16")}
     for name in engines.split(","):

@@ -1,11 +1,14 @@
 """`nmtlab evaluate`."""
 
 import math
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from tqdm import tqdm
 
+from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.cli.options import (
     Beam,
     Set,
@@ -13,18 +16,18 @@ from nmtlab.cli.options import (
     Split,
     Target,
     Threads,
-    open_corpus,
     open_text,
-    read_translations,
     run_recipe,
     say_overlap,
 )
-
-if TYPE_CHECKING:
-    from nmtlab.recipe import Recipe
-    from nmtlab.runs.run import Run
-    from nmtlab.text.corpora.corpus import ParallelCorpus
-    from nmtlab.workspace import Workspace
+from nmtlab.errors import CorpusError, NmtlabError, error_of_the_machine
+from nmtlab.evaluation.order import out_of_order
+from nmtlab.recipe import Recipe
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
+from nmtlab.text.corpora.lines import read_lines
+from nmtlab.workspace import Workspace
 
 
 def evaluate(
@@ -47,17 +50,13 @@ def evaluate(
     directions is scored in that of its first corpus, unless --source and --target choose another one or
     --all-directions all of them, with their mean.
     """
-    from nmtlab.errors import CorpusError, NmtlabError
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     if all_directions and (corpus or source or target or Path(run).is_file()):
         raise NmtlabError("--all-directions: a run's corpora in all their directions", "leave out all other choices")
     if Path(run).is_file():
         if not corpus:
             raise CorpusError(f"{run}: no reference", "name the corpus it translates with --corpus")
-        text = open_corpus(workspace, corpus, source, target)
+        text = open_corpus(corpus, workspace, source, target)
         _print_scores(run, text, split, read_translations(Path(run), text, split))
         return
     opened = open_run(run, workspace)
@@ -71,14 +70,12 @@ def evaluate(
     print("mean of {} direction{}: BLEU {}, chrF {}".format(len(scores), "s" * (len(scores) > 1), *means))
 
 
-def _every_text(run: "Run", workspace: "Workspace", split: str) -> "list[ParallelCorpus]":
+def _every_text(run: Run, workspace: Workspace, split: str) -> list[ParallelCorpus]:
     """Return the first corpus with a split in each direction that a run was trained in."""
-    from nmtlab.errors import CorpusError
-
     found: dict[tuple[str, str], ParallelCorpus] = {}
     for named in run.recipe.corpora:
         if named.name and not named.vocabulary_only and (named.source, named.target) not in found:
-            text = open_corpus(workspace, named.name, named.source, named.target)
+            text = open_corpus(named.name, workspace, named.source, named.target)
             if split in text.splits:
                 found[text.direction] = text
     if not found:
@@ -86,14 +83,10 @@ def _every_text(run: "Run", workspace: "Workspace", split: str) -> "list[Paralle
     return [found[direction] for direction in run.directions if direction in found]
 
 
-def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe") -> dict[str, Any]:
+def _evaluated(run: Run, text: ParallelCorpus, split: str, recipe: Recipe) -> dict[str, Any]:
     """Translate a text, print the scores, and return them."""
-    from tqdm import tqdm
-
-    from nmtlab.analysis.access.ceiling import word_ceiling
-    from nmtlab.analysis.access.scores import run_perplexity
+    from nmtlab.analysis.access.scores import run_perplexity  # after the names are checked: it loads torch
     from nmtlab.analysis.access.translations import translations
-    from nmtlab.errors import error_of_the_machine
 
     unkept = list[OSError]()
     with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
@@ -112,7 +105,7 @@ def _evaluated(run: "Run", text: "ParallelCorpus", split: str, recipe: "Recipe")
     return scores
 
 
-def _print_scores(name: str, text: "ParallelCorpus", split: str, lines: list[str]) -> dict[str, Any]:
+def _print_scores(name: str, text: ParallelCorpus, split: str, lines: list[str]) -> dict[str, Any]:
     """Print the scores of translations, and return them."""
     from nmtlab.analysis.access.scores import score_texts
 
@@ -127,3 +120,24 @@ def _print_scores(name: str, text: "ParallelCorpus", split: str, lines: list[str
             f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)"
         )
     return scores
+
+
+def read_translations(path: Path, corpus: ParallelCorpus, split: str) -> list[str]:
+    """Return translations made elsewhere, one for each sentence of a split; warn if they seem to be in another order.
+
+    Raises:
+        CorpusError: there are more or fewer lines than sentences.
+    """
+    lines, sentences = list(read_lines(path)), corpus.count(split)
+    if len(lines) != sentences:
+        raise CorpusError(
+            f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences",
+            "give one line per sentence, in the same order",
+        )
+    if out_of_order(lines, corpus.references(split)[0]):
+        print(
+            f"{path}: most lines fit references of other lines, and not their own; check that the file is in the order "
+            f"of {corpus.name} {split}",
+            file=sys.stderr,
+        )
+    return lines

@@ -5,14 +5,12 @@ from typing import Annotated, Literal
 import typer
 
 from nmtlab.cli.options import Threads
-from nmtlab.cli.runs import Licence, Sentences, Weights
+from nmtlab.cli.runs import Licence, Sentences, Weights, sentences_to_pack
+from nmtlab.experiments import evidence, find_table
+from nmtlab.runs.listing import open_run
+from nmtlab.workspace import Workspace
 
-app = typer.Typer(
-    help="Add to data/evidence, which comes with nmtlab and which no other command changes.", no_args_is_help=True
-)
 
-
-@app.command("add-run")
 def add_run(
     name: Annotated[str, typer.Argument(help="Name of a run.")],
     weights: Weights = False,
@@ -21,11 +19,6 @@ def add_run(
     threads: Threads = None,
 ) -> None:
     """Add a run, packed as by 'nmtlab runs pack'."""
-    from nmtlab.cli.runs import sentences_to_pack
-    from nmtlab.experiments import evidence
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     run = open_run(name, workspace)
     with sentences_to_pack(run, workspace, sentences, licence, threads) as text:
@@ -33,7 +26,6 @@ def add_run(
     print(f"added {path} ({path.stat().st_size / 1000:,.0f} kB)")
 
 
-@app.command("add-table")
 def add_table(
     table: Annotated[str, typer.Argument(help="Name of a table, as for 'nmtlab reproduce'.")],
     scale: Annotated[Literal["tiny", "small", "thesis"], typer.Option(help="Scale at which it was run.")] = "small",
@@ -42,9 +34,6 @@ def add_table(
 
     Runs that are in the evidence already stay as they are.
     """
-    from nmtlab.experiments import evidence, find_table
-    from nmtlab.workspace import Workspace
-
     added = evidence.add_table(find_table(table), scale, Workspace.find())
     size = sum(path.stat().st_size for path in added.runs) / 1000
     print(f"added {len(added.runs)} runs ({size:,.0f} kB); {len(added.present)} were there already")

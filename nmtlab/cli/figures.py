@@ -3,14 +3,23 @@
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from nmtlab.experiments.results.stored import Stored
-    from nmtlab.figures.view import View
-    from nmtlab.runs.run import Run
+from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE
+from nmtlab.analysis.dynamics.depth import G_BY_DEPTH
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.results.stored import Stored, stored_tables
+from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
+from nmtlab.experiments.shown.worth import worth_view
+from nmtlab.figures.view import View
+from nmtlab.files import writing
+from nmtlab.runs.listing import list_runs, open_run
+from nmtlab.runs.naming import labelled
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
 
 _FORMATS = ("png", "pdf")
 _OF_TABLES = {"child-size": ("curves", "worth"), "figure-3.1": ("",)}
@@ -28,12 +37,6 @@ def figures(
     the runs that have the data. If no runs are named, also figures of the measured tables on transfer:
     figure-3.1.SCALE, child-size.SCALE.curves and child-size.SCALE.worth (the pairs of text that a parent replaces).
     """
-    from nmtlab.errors import NmtlabError
-    from nmtlab.experiments.results.stored import stored_tables
-    from nmtlab.files import writing
-    from nmtlab.runs.listing import list_runs, open_run
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]
     stored = stored_tables([workspace.results, workspace.evidence / "results"])
@@ -54,16 +57,13 @@ def figures(
         print("no pictures: no Chrome or Chromium was found (install one, or give --no-pictures)")
 
 
-def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
-    from nmtlab.runs.naming import labelled
-    from nmtlab.views import depth_view, dev_view, gradient_view, norms_view
-
+def _views(runs: list[Run]) -> Iterator[tuple[str, View]]:
     neural = [run for run in runs if run.recipe.model.neural and len(run.metrics("validation"))]
     kinds: list[tuple[str, Callable[[list[Run]], View], Callable[[Run], bool]]] = [
-        ("norms", norms_view, lambda run: True),
-        ("dev", dev_view, lambda run: True),
-        ("gradients", gradient_view, lambda run: len(run.gradient_norms()) > 0),
-        ("depth", depth_view, lambda run: len(run.g_values()) > 0),
+        ("norms", NORMS_BY_FREQUENCY.view, lambda run: True),
+        ("dev", DEV_CURVE.view, lambda run: True),
+        ("gradients", GRADIENT_CURVE.view, lambda run: len(run.gradient_norms()) > 0),
+        ("depth", G_BY_DEPTH.view, G_BY_DEPTH.fits),
     ]
     for corpus in dict.fromkeys(run.recipe.corpus.name for run in neural):
         on_corpus = [run for run in neural if run.recipe.corpus.name == corpus]
@@ -72,10 +72,7 @@ def _views(runs: "list[Run]") -> "Iterator[tuple[str, View]]":
                 yield f"{corpus}.{kind}", view(labelled(some))
 
 
-def _table_views(tables: "list[Stored]") -> "Iterator[tuple[str, View]]":
-    from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
-    from nmtlab.experiments.shown.worth import worth_view
-
+def _table_views(tables: list[Stored]) -> Iterator[tuple[str, View]]:
     views = {"curves": child_size_view, "worth": worth_view, "": vocabulary_view}
     for stored in tables:
         for kind in _OF_TABLES[stored.table.name]:

@@ -8,24 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.cli import (
-    compare,
-    dashboards,
-    demo,
-    efficiency,
-    evaluate,
-    evidence,
-    figures,
-    recipes,
-    reproduce,
-    runs,
-    search,
-    train,
-    trainability,
-    translate,
-)
-from nmtlab.cli.corpus import app as corpus
-from nmtlab.cli.corpus_make import make
+from nmtlab.cli.lazy import add_commands, add_group
 from nmtlab.cli.version import show_version
 from nmtlab.errors import NmtlabError, error_of_the_machine
 
@@ -51,25 +34,31 @@ def _options(
     pass
 
 
-app.command()(demo.demo)
-corpus.command("make")(make)
-app.add_typer(corpus, name="corpus")
-app.command()(train.train)
-app.command()(translate.translate)
-app.command()(evaluate.evaluate)
-app.command()(compare.compare)
-app.command()(efficiency.efficiency)
-app.command()(search.search_errors)
-app.command()(search.beam_sweep)
-app.command()(search.length_errors)
-app.command()(reproduce.reproduce)
-app.add_typer(evidence.app, name="evidence")
-app.command()(trainability.trainability)
-app.command()(figures.figures)
-app.command()(dashboards.dashboards)
-app.command()(dashboards.lab)
-app.add_typer(runs.app, name="runs")
-app.add_typer(recipes.app, name="recipes")
+add_commands(app, "demo.demo", "train.train", "translate.translate", "evaluate.evaluate", "compare.compare")
+add_commands(app, "efficiency.efficiency", "search.search_errors", "search.beam_sweep", "search.length_errors")
+add_commands(app, "reproduce.reproduce", "trainability.trainability", "figures.figures")
+add_commands(app, "dashboards.dashboards", "dashboards.lab")
+corpus = add_group(
+    app, "corpus", "Import, make, list and inspect parallel text.",
+    "corpus.join", "corpus.list_", "corpus.remove", "corpus.stats", "corpus.overlap", "corpus.overlap_matrix",
+    "corpus_make.make",
+)  # fmt: skip
+add_group(
+    corpus, "import",
+    "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, with "
+    "no sentences of dev or test in train. Its import.json counts the dropped pairs.",
+    "corpus_import.text", "corpus_import.tsv", "corpus_import.csv", "corpus_import.jsonl", "corpus_import.gettext",
+    "corpus_import.mtdata", "corpus_import.sacrebleu",
+)  # fmt: skip
+add_group(
+    app, "evidence", "Add to data/evidence, which comes with nmtlab and which no other command changes.",
+    "evidence.add_run", "evidence.add_table",
+)  # fmt: skip
+add_group(
+    app, "runs", "List, show, pack and remove runs.",
+    "runs.list_", "runs.show", "runs.remove", "runs.import_", "runs.export", "runs.pack", "runs.unpack",
+)  # fmt: skip
+add_group(app, "recipes", "List and show recipes: the settings of a training.", "recipes.list_", "recipes.show")
 
 
 def main() -> None:

@@ -1,16 +1,21 @@
-"""Options shared by several commands."""
+"""Options and steps shared by several commands."""
 
 import math
+import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from nmtlab.recipe import Recipe
-    from nmtlab.runs.run import Run
-    from nmtlab.text.corpora.corpus import ParallelCorpus
-    from nmtlab.workspace import Workspace
+from nmtlab.analysis.access.checks import in_direction, overlap
+from nmtlab.errors import NmtlabError, RecipeError, RunError
+from nmtlab.recipe import MachineSettings, Recipe
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
+from nmtlab.text.corpora.lines import lines_of, read_lines
+from nmtlab.workspace import Workspace
 
 Set = Annotated[
     list[str] | None,
@@ -23,16 +28,7 @@ Beam = Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy se
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads. (default: torch's choice)")]
 
 
-def open_corpus(workspace: "Workspace", name: str, source: str, target: str) -> "ParallelCorpus":
-    """Open a corpus of the workspace, or the folder at a path."""
-    from nmtlab.text.corpora import corpus
-
-    return corpus.open_corpus(name, workspace, source, target)
-
-
-def open_text(
-    run: "Run", workspace: "Workspace", corpus: str, source: str, target: str
-) -> "tuple[Run, ParallelCorpus]":
+def open_text(run: Run, workspace: Workspace, corpus: str, source: str, target: str) -> tuple[Run, ParallelCorpus]:
     """Return a run in the direction that the options of a command choose, and the text to translate.
 
     Args:
@@ -45,9 +41,6 @@ def open_text(
         RunError: the run does not translate in this direction; the message names those that it was trained in.
         CorpusError: there is no such corpus, or it is in other languages.
     """
-    from nmtlab.analysis.access.checks import in_direction
-    from nmtlab.errors import RunError
-
     name = workspace.corpus_folder(corpus).resolve().name if corpus else ""
     wanted = {"source": source, "target": target}
     trained = [one for one in run.recipe.corpora if not one.vocabulary_only]
@@ -59,18 +52,18 @@ def open_text(
     languages = source or first.source, target or first.target
     if len(run.directions) > 1:
         run = run.directed(*languages)
-    text = open_corpus(workspace, corpus or first.name, *languages)
+    text = open_corpus(corpus or first.name, workspace, *languages)
     return in_direction(run, text), text
 
 
-def changed(recipe: "Recipe", settings: list[str] | None, threads: int | None, beam: int | None = None) -> "Recipe":
+def changed(recipe: Recipe, settings: list[str] | None, threads: int | None, beam: int | None = None) -> Recipe:
     """Return a recipe with the command line's changes."""
     more = [f"machine.threads={threads}"] if threads else []
     more += [f"search.beam_size={beam}"] if beam else []
     return recipe.with_settings([*(settings or []), *more])
 
 
-def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None, beam: int | None) -> "Recipe":
+def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, beam: int | None) -> Recipe:
     """Return a trained run's recipe with the command line's changes to search and machine settings.
 
     The machine settings of its training are dropped.
@@ -78,9 +71,6 @@ def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None
     Raises:
         RecipeError: a change to any other field, which a trained run does not allow.
     """
-    from nmtlab.errors import RecipeError
-    from nmtlab.recipe import MachineSettings
-
     for setting in settings or []:
         if not setting.startswith(("search.", "machine.")):
             raise RecipeError(
@@ -89,54 +79,19 @@ def run_recipe(recipe: "Recipe", settings: list[str] | None, threads: int | None
     return changed(recipe.model_copy(update={"machine": MachineSettings()}), settings, threads, beam)
 
 
-def say_overlap(run: "Run", corpus: "ParallelCorpus", split: str) -> None:
+def say_overlap(run: Run, corpus: ParallelCorpus, split: str) -> None:
     """Print a warning if the run was trained on some of the text that it is scored on."""
-    from nmtlab.analysis.access.checks import overlap
-
     if found := overlap(run, corpus, split):
         print(found)
 
 
 def read_text(path: Path | None) -> list[str]:
     """Return the lines of a file, or of standard input if there is no path."""
-    import sys
-
-    from nmtlab.text.corpora.lines import lines_of, read_lines
-
     return list(read_lines(path) if path else lines_of(sys.stdin.buffer, "standard input"))
-
-
-def read_translations(path: Path, corpus: "ParallelCorpus", split: str) -> list[str]:
-    """Return translations made elsewhere, one for each sentence of a split; warn if they seem to be in another order.
-
-    Raises:
-        CorpusError: there are more or fewer lines than sentences.
-    """
-    import sys
-
-    from nmtlab.errors import CorpusError
-    from nmtlab.evaluation.order import out_of_order
-    from nmtlab.text.corpora.lines import read_lines
-
-    lines, sentences = list(read_lines(path)), corpus.count(split)
-    if len(lines) != sentences:
-        raise CorpusError(
-            f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences",
-            "give one line per sentence, in the same order",
-        )
-    if out_of_order(lines, corpus.references(split)[0]):
-        print(
-            f"{path}: most lines fit references of other lines, and not their own; check that the file is in the order "
-            f"of {corpus.name} {split}",
-            file=sys.stderr,
-        )
-    return lines
 
 
 def numbers(text: str, kind: type[int] | type[float], option: str, least: float) -> list[int] | list[float]:
     """Parse the comma-separated numbers of an option, none of them below `least`."""
-    from nmtlab.errors import NmtlabError
-
     try:
         found = [kind(part) for part in text.split(",")]
     except ValueError as error:
@@ -147,3 +102,11 @@ def numbers(text: str, kind: type[int] | type[float], option: str, least: float)
             remedy = "give finite numbers" if least == -math.inf else f"give numbers from {least:g}"
             raise NmtlabError(f"{option} {text}: {number:{form}} is out of range", remedy)
     return found
+
+
+def interrupted() -> Callable[[], bool]:
+    """Return a function that reports whether Ctrl-C was pressed; pressed again, it ends the process."""
+    caught: list[int] = []
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda received, _: (caught.append(received), signal.signal(received, signal.SIG_DFL)))
+    return lambda: bool(caught)

@@ -1,17 +1,41 @@
 """`nmtlab reproduce`."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+import io
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated, Literal
 
+import pandas as pd
 import typer
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas as pd
-
-    from nmtlab.experiments import Cell, Scale, Table
-    from nmtlab.workspace import Workspace
+from nmtlab.cli.grid_bar import GridBar
+from nmtlab.cli.options import interrupted
+from nmtlab.cli.results_table import number, print_reasons, print_results
+from nmtlab.cli.tables import print_table
+from nmtlab.experiments import (
+    Cell,
+    Scale,
+    Table,
+    cells_of,
+    estimate_grid,
+    find_table,
+    in_processes,
+    on_ray,
+    one_by_one,
+    results,
+    run_grid,
+)
+from nmtlab.experiments.claims.declared import questions_about
+from nmtlab.experiments.results.collected import with_kept
+from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.scored import hypotheses
+from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
+from nmtlab.experiments.results.signatures import ceilings, signatures
+from nmtlab.experiments.results.stored import RESULTS, measured_table, read_cells, saved_table, stored_tables
+from nmtlab.experiments.running.grid import unpack_table
+from nmtlab.files import write_text
+from nmtlab.workspace import Workspace
 
 
 def reproduce(
@@ -76,15 +100,6 @@ def reproduce(
     Each cell is an ordinary run: finished ones are not trained again, interrupted ones are resumed, and a training
     that diverges is a result. Real text is searched for in data/corpora and in the folders of NMTLAB_CORPORA.
     """
-    from nmtlab.cli.grid_bar import GridBar
-    from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments import cells_of, find_table, in_processes, on_ray, one_by_one, results, run_grid
-    from nmtlab.experiments.claims.declared import questions_about
-    from nmtlab.experiments.results.scored import hypotheses
-    from nmtlab.experiments.results.sentences import sentence_spreads
-    from nmtlab.experiments.results.signatures import ceilings
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     declared = find_table(table)
     if stored:
@@ -99,7 +114,7 @@ def reproduce(
         _print_estimate(wanted, scale, cells_of(wanted, scale), workspace)
         return
 
-    bar, should_stop = GridBar(f"{table} {scale}", workers), _interrupted()
+    bar, should_stop = GridBar(f"{table} {scale}", workers), interrupted()
     local = one_by_one if workers == 1 else in_processes(workers)
     chosen = on_ray(workers) if engine == "ray" else local
     problems = run_grid(cells_of(wanted, scale), workspace, chosen, bar, should_stop)
@@ -121,21 +136,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _interrupted() -> Callable[[], bool]:
-    """Return a function that reports whether Ctrl-C was pressed; pressed again, it ends the process."""
-    import signal
-
-    caught: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: (caught.append(received), signal.signal(received, signal.SIG_DFL)))
-    return lambda: bool(caught)
-
-
-def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", workspace: "Workspace") -> None:
-    from nmtlab.cli.results_table import number, print_reasons
-    from nmtlab.cli.tables import print_table
-    from nmtlab.experiments import estimate_grid
-
+def _print_estimate(table: Table, scale: Scale, wanted: list[Cell], workspace: Workspace) -> None:
     cells = estimate_grid(wanted, workspace)
     rows = [
         [row, column, str(len(some)), str((some["disk_mib"] == 0).sum())]
@@ -154,13 +155,8 @@ def _print_estimate(table: "Table", scale: "Scale", wanted: "list[Cell]", worksp
     print_reasons(table, scale, dict(zip(without["row"], without["problem"], strict=True)))
 
 
-def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Workspace") -> None:
+def _print_stored(table: Table, scale: Scale, save: bool, workspace: Workspace) -> None:
     """Judge and print the stored cells of a table, and write what follows from them to the workspace if asked to."""
-    from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.results.kept import Kept
-    from nmtlab.experiments.results.sentences import read_sentences
-    from nmtlab.experiments.results.stored import measured_table, read_cells
-
     stored = measured_table(table.name, scale)
     cells, spreads = read_cells(stored.path), read_sentences(stored.sentences)
     written = _write(table, scale, cells, spreads, {}, workspace) if save else []
@@ -170,14 +166,9 @@ def _print_stored(table: "Table", scale: "Scale", save: bool, workspace: "Worksp
 
 
 def _save(
-    table: "Table", scale: "Scale", measured: "pd.DataFrame", left_out: Mapping[str, str], workspace: "Workspace"
+    table: Table, scale: Scale, measured: pd.DataFrame, left_out: Mapping[str, str], workspace: Workspace
 ) -> None:
     """Write the cells of the rows that were made, with those of the others as they were measured before."""
-    from nmtlab.experiments.results.collected import with_kept
-    from nmtlab.experiments.results.sentences import read_sentences
-    from nmtlab.experiments.results.stored import read_cells, saved_table, stored_tables
-    from nmtlab.workspace import RESULTS
-
     name = saved_table(table, scale, workspace).name
     stored = stored_tables((workspace.results, RESULTS))
     before = next((one for one in stored if one.name == name), saved_table(table, scale, workspace))
@@ -186,34 +177,20 @@ def _save(
         print(f"written to {path}")
 
 
-def _unpack(table: "Table", scale: "Scale", workspace: "Workspace") -> None:
-    from nmtlab.experiments.running.grid import unpack_table
-
+def _unpack(table: Table, scale: Scale, workspace: Workspace) -> None:
     copied = unpack_table(table, scale, workspace)
     print(f"copied {len(copied)} packed runs into {workspace.runs}")
 
 
 def _write(
-    table: "Table",
-    scale: "Scale",
-    cells: "pd.DataFrame",
-    spreads: "pd.DataFrame",
+    table: Table,
+    scale: Scale,
+    cells: pd.DataFrame,
+    spreads: pd.DataFrame,
     left_out: Mapping[str, str],
-    workspace: "Workspace",
-) -> "list[Path]":
+    workspace: Workspace,
+) -> list[Path]:
     """Write cells, the part of sentences, signatures and the printed table to the results of the workspace."""
-    import io
-    from contextlib import redirect_stdout
-
-    from nmtlab.cli.results_table import print_results
-    from nmtlab.experiments.claims.declared import questions_about
-    from nmtlab.experiments.results.kept import Kept
-    from nmtlab.experiments.results.scored import hypotheses
-    from nmtlab.experiments.results.sentences import sentence_spreads, with_kept_sentences
-    from nmtlab.experiments.results.signatures import signatures
-    from nmtlab.experiments.results.stored import saved_table
-    from nmtlab.files import write_text
-
     stored, names = saved_table(table, scale, workspace), set(cells["row"])
     found = hypotheses(table, scale, workspace, cells)
     spreads = with_kept_sentences(sentence_spreads(table, scale, workspace, found, questions_about(table)), spreads)

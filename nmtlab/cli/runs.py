@@ -1,31 +1,35 @@
 """`nmtlab runs`."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from nmtlab.cli.options import Threads, open_corpus, run_recipe
+from nmtlab.analysis.alignment.reference_links import reference_links
+from nmtlab.cli.options import Threads, run_recipe
+from nmtlab.cli.tables import print_table
+from nmtlab.errors import CorpusError, NmtlabError, RunError
+from nmtlab.runs.archive import ENDING
+from nmtlab.runs.listing import list_runs, open_run, remove_run
+from nmtlab.runs.pack import dev_sentences
+from nmtlab.runs.pack import pack as pack_run
+from nmtlab.runs.pack import unpack as unpack_run
+from nmtlab.runs.packed import noting, open_packed
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.links import aligned_path, format_alignment, has_gold_links
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.training.inheritance import Inheritance
+from nmtlab.workspace import Workspace
 
-if TYPE_CHECKING:
-    from nmtlab.runs.run import Run
-    from nmtlab.text.corpora.corpus import ParallelCorpus
-    from nmtlab.workspace import Workspace
 
-app = typer.Typer(help="List, show, pack and remove runs.", no_args_is_help=True)
-
-
-@app.command("list")
 def list_() -> None:
     """List the runs, newest first, with their best dev BLEU, followed by the packed ones."""
-    from nmtlab.cli.tables import print_table
-    from nmtlab.runs.listing import list_runs
-    from nmtlab.runs.packed import noting
-    from nmtlab.workspace import Workspace
-
     runs, broken = list_runs(Workspace.find())
     rows = []
     for run in runs:
@@ -43,7 +47,7 @@ def list_() -> None:
         print(f"{name}: {problem}")
 
 
-def _row(run: "Run") -> list[str]:
+def _row(run: Run) -> list[str]:
     """Return what the list says of a run."""
     best = "-" if run.best_bleu is None else f"{run.best_bleu:.2f}"
     texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
@@ -51,25 +55,17 @@ def _row(run: "Run") -> list[str]:
     return [run.name, texts, status, f"{run.logged_step:,}", best]
 
 
-@app.command()
 def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     """Show a run: status, evaluations, environment and complete recipe, and the limitations of a packed run.
 
     Of a run of several directions, it also shows the best dev BLEU of each.
     """
-    import json
-
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     run = open_run(name, Workspace.find())
     validations = run.metrics("validation")
     print(f"run {run.name}: {run.status}\n")
     if run.overlap:
         print(f"{run.overlap}.\n")
     if run.inheritance:
-        from nmtlab.training.inheritance import Inheritance
-
         print(f"{Inheritance.of(run.inheritance).summary()}\n")
     if run.limitations:
         print(f"{run.limitations[0].upper()}{run.limitations[1:]}.\n")
@@ -84,7 +80,7 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     print(run.recipe.described(), end="")
 
 
-def _best_by_direction(run: "Run") -> str:
+def _best_by_direction(run: Run) -> str:
     """Return the trained directions with their best dev BLEU: `gl-en 23.40, en-gl not evaluated`."""
     best: dict[str, float] = {}
     for evaluation in run.metrics("validation").get("directions", []):
@@ -94,9 +90,9 @@ def _best_by_direction(run: "Run") -> str:
     return ", ".join(f"{name} {best[name]:.2f}" if name in best else f"{name} not evaluated" for name in named)
 
 
-def _last_terms(run: "Run") -> str:
+def _last_terms(run: Run) -> str:
     """Return the loss as the sum of its terms: `2.31 = 1.80 cross entropy + 0.51 label smoothing`."""
-    from nmtlab.analysis.dynamics.curves import loss_curve
+    from nmtlab.analysis.dynamics.curves import loss_curve  # late, as all that loads torch: a list of runs needs none
 
     losses = loss_curve(run)
     last = losses[losses["step"] == losses["step"].max()].set_index("term")["value"]
@@ -104,15 +100,11 @@ def _last_terms(run: "Run") -> str:
     return f"{last['loss']:.2f} = {terms}" if terms else ""
 
 
-@app.command()
 def remove(
     names: Annotated[list[str], typer.Argument(help="Names of runs.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Remove runs with all their files, after confirmation."""
-    from nmtlab.runs.listing import remove_run
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     folders = [_removable_folder(name, workspace) for name in names]
     for folder in folders:
@@ -123,7 +115,6 @@ def remove(
             print(f"kept {folder.name}")
 
 
-@app.command("import")
 def import_(
     folder: Annotated[Path, typer.Argument(help="Folder with config.json, weights and tokenizer of the model.")],
     name: Annotated[str, typer.Option(help="Name of the new run.")],
@@ -137,18 +128,16 @@ def import_(
     It translates and can be analysed like any other, but it cannot be trained further.
     """
     from nmtlab.interchange.huggingface import import_model
-    from nmtlab.workspace import Workspace
 
     workspace = Workspace.find()
     sources, targets = ([code for code in text.split(",") if code] for text in (source, target))
     first = (codes[0] if codes else "" for codes in (sources, targets))
-    text = open_corpus(workspace, corpus, *first) if corpus else None
+    text = open_corpus(corpus, workspace, *first) if corpus else None
     run = import_model(folder, name, workspace, sources, targets, text, half)
     print(f"run {run.name}: {', '.join('-'.join(direction) for direction in run.directions)}; {run.limitations}")
     print(f"next: nmtlab translate {run.name}")
 
 
-@app.command()
 def export(
     name: Annotated[str, typer.Argument(help="Name of a run of a Transformer.")],
     to: Annotated[Literal["huggingface", "ctranslate2"], typer.Option(help="Program that is to load the model.")],
@@ -164,10 +153,6 @@ def export(
     Hugging Face's Marian holds PostNorm with LayerNorm, its Pegasus PreNorm with LayerNorm and one table; CTranslate2
     holds every norm. A part that they lack is named, and nothing is written.
     """
-    from nmtlab.errors import NmtlabError
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     if workspace.runs.resolve() in folder.resolve().parents:
         raise NmtlabError(
@@ -178,7 +163,7 @@ def export(
         run = run.directed(source, target)
 
     from nmtlab.interchange.export import export_model
-    from nmtlab.systems import open_model  # after the names are checked: it loads torch
+    from nmtlab.systems import open_model
 
     export_model(run, open_model, to, folder, precision, _stored_scores(run, workspace))
     size = sum(path.stat().st_size for path in folder.iterdir())
@@ -192,7 +177,6 @@ Sentences = Annotated[
 Licence = Annotated[str, typer.Option(help="Name of the licence that permits redistribution of the corpus.")]
 
 
-@app.command()
 def pack(
     name: Annotated[str, typer.Argument(help="Name of a run.")],
     weights: Weights = False,
@@ -202,11 +186,6 @@ def pack(
     threads: Threads = None,
 ) -> None:
     """Pack what can be shown of a run without its model as a file to share."""
-    from nmtlab.runs.archive import ENDING
-    from nmtlab.runs.listing import open_run
-    from nmtlab.runs.pack import pack as pack_run
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     run, target = open_run(name, workspace), to / f"{name}{ENDING}"
     with sentences_to_pack(run, workspace, sentences, licence, threads) as text:
@@ -214,29 +193,24 @@ def pack(
     print(f"packed {name} into {target} ({target.stat().st_size / 1000:,.0f} kB)")
 
 
-@app.command()
 def unpack(
     file: Annotated[Path, typer.Argument(help="A packed run, NAME.tar.xz.")],
     name: Annotated[str, typer.Option(help="Name of the new run. (default: that of the packed run)")] = "",
 ) -> None:
     """Make a run from the file of a packed run."""
-    from nmtlab.runs.pack import unpack as unpack_run
-    from nmtlab.workspace import Workspace
-
     run = unpack_run(file, Workspace.find(), name)
     print(f"run {run.name}: {run.status}, {run.limitations}")
 
 
-def _stored_scores(run: "Run", workspace: "Workspace") -> list[str]:
+def _stored_scores(run: Run, workspace: Workspace) -> list[str]:
     """Return a line with BLEU and chrF for each stored translation of a text that is still here."""
     from nmtlab.analysis.access.scores import score_texts
     from nmtlab.analysis.access.translations import stored_translations
-    from nmtlab.errors import CorpusError
 
     found = []
     for named in run.recipe.corpora:
         try:
-            text = open_corpus(workspace, named.name, named.source, named.target)
+            text = open_corpus(named.name, workspace, named.source, named.target)
         except CorpusError:
             continue
         for split in text.splits:
@@ -248,11 +222,8 @@ def _stored_scores(run: "Run", workspace: "Workspace") -> list[str]:
     return found
 
 
-def _removable_folder(name: str, workspace: "Workspace") -> Path:
+def _removable_folder(name: str, workspace: Workspace) -> Path:
     """Return the folder of a run; packed runs came with nmtlab, and the command does not remove them."""
-    from nmtlab.errors import RunError
-    from nmtlab.runs.packed import open_packed
-
     folder = workspace.run_folder(name)
     if folder.is_dir():
         return folder
@@ -263,7 +234,7 @@ def _removable_folder(name: str, workspace: "Workspace") -> Path:
 
 @contextmanager
 def sentences_to_pack(
-    run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None
+    run: Run, workspace: Workspace, number: int, licence: str, threads: int | None
 ) -> Iterator["ParallelCorpus | None"]:
     """Yield dev sentences to pack with a run, in a temporary folder; None if their number is 0."""
     with TemporaryDirectory() as folder:
@@ -271,18 +242,13 @@ def sentences_to_pack(
 
 
 def _dev_sentences(
-    run: "Run", workspace: "Workspace", number: int, licence: str, threads: int | None, folder: Path
-) -> "ParallelCorpus":
+    run: Run, workspace: Workspace, number: int, licence: str, threads: int | None, folder: Path
+) -> ParallelCorpus:
     """Write a sample of a run's dev sentences to a folder, with the run's translations and an aligner's links."""
     from nmtlab.analysis.access.translations import translations
-    from nmtlab.analysis.alignment.reference_links import reference_links
-    from nmtlab.runs.pack import dev_sentences
-    from nmtlab.text.corpora.lines import write_lines
-    from nmtlab.text.corpora.links import aligned_path, format_alignment, has_gold_links
-    from nmtlab.text.corpora.sample import draw_sample
 
     languages = run.recipe.corpus
-    corpus = open_corpus(workspace, languages.name, languages.source, languages.target)
+    corpus = open_corpus(languages.name, workspace, languages.source, languages.target)
     sentences = dev_sentences(corpus, number, licence, folder)
     if not has_gold_links(corpus, "dev"):
         links = draw_sample(corpus, "dev", number).of(reference_links(run.pipeline, corpus, "dev"))

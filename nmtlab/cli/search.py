@@ -2,18 +2,25 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+import pandas as pd
 import typer
+from tqdm import tqdm
 
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, say_overlap
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from nmtlab.recipe import MachineSettings, SearchSettings
-    from nmtlab.runs.run import Run
-    from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, described, sweep, varied
+from nmtlab.analysis.search.length_baselines import length_models
+from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_length, error_rates
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, numbers, open_text, run_recipe, say_overlap
+from nmtlab.cli.tables import print_table
+from nmtlab.errors import NmtlabError
+from nmtlab.files import writing
+from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.workspace import Workspace
 
 RunName = Annotated[str, typer.Argument(help="Name of a run.")]
 CorpusName = Annotated[str, typer.Option(help="Corpus to translate. (default: that of the run)")]
@@ -49,14 +56,6 @@ def search_errors(
 
     The result of each sentence is stored with the run: after Ctrl-C, the same command resumes.
     """
-    import pandas as pd
-    from tqdm import tqdm
-
-    from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, described
-    from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_length, error_rates
-    from nmtlab.cli.options import numbers
-    from nmtlab.cli.tables import print_table
-
     sizes = numbers(beams, int, "--beams", least=1) if beams else []
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, score)
     with tqdm(total=min(sample or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
@@ -134,19 +133,12 @@ def beam_sweep(
     With --split dev, --gammas tunes the word reward, and --alphas the strength of length normalisation. Results are
     stored with the run: after Ctrl-C, the same command resumes with the next value.
     """
-    from tqdm import tqdm
-
-    from nmtlab.analysis.access.checks import plans_length
-    from nmtlab.analysis.search.beams import described, sweep, varied
-    from nmtlab.cli.tables import print_table
-    from nmtlab.errors import NmtlabError
-
     field, values = _swept({"--beams": beams, "--alphas": alphas, "--gammas": gammas, "--lengths": lengths}, beam)
     needed = {"alpha": "length-normalised", "gamma": "word-reward"}.get(field)
     if needed and score not in (None, needed):
         raise NmtlabError(f"--{field}s: the score {score} has no {field}", f"leave --score out, or give {needed}")
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, needed or score)
-    if field == "length_candidates" and not plans_length(opened):
+    if field == "length_candidates" and not opened.recipe.model.plans_length:
         raise NmtlabError(f"--lengths: run {run!r} plans no lengths", "choose a run of the recipe 'planned'")
     searches = varied(search, field, values)
     total = len(searches) * min(sample or text.count(split), text.count(split))
@@ -184,10 +176,6 @@ def length_errors(
     Baselines that know only the length of the source stand beside it, on the corpus that it was trained on.
     Results are stored with the run.
     """
-    from nmtlab.analysis.search.length_baselines import length_models
-    from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration
-    from nmtlab.cli.tables import print_table
-
     opened, text, _, _ = _inputs(run, corpus, source, target, None, None, None, None)
     found = PLANNED_LENGTHS.of(opened, corpus=text, split=split, sample=sample)
     _write(found, csv)
@@ -215,9 +203,6 @@ def length_errors(
 
 def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]:
     """Return the field to sweep, and its values."""
-    from nmtlab.cli.options import numbers
-    from nmtlab.errors import NmtlabError
-
     given = [option for option, values in options.items() if values]
     if len(given) > 1:
         raise NmtlabError(f"{given[0]} and {given[1]}: one at a time", "leave one out")
@@ -234,16 +219,11 @@ def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]
 def _inputs(
     run: str, corpus: str, source: str, target: str, set_: list[str] | None, threads: int | None, beam: int | None,
     score: str | None,
-) -> "tuple[Run, ParallelCorpus, SearchSettings, MachineSettings]":  # fmt: skip
+) -> tuple[Run, ParallelCorpus, SearchSettings, MachineSettings]:  # fmt: skip
     """Return the run, the corpus, the search settings and the machine settings of a command."""
-    from nmtlab.analysis.access.checks import plans_length
-    from nmtlab.errors import NmtlabError
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     opened = open_run(run, workspace)
-    if score and plans_length(opened):
+    if score and opened.recipe.model.plans_length:
         raise NmtlabError(f"run {run!r} plans lengths: it is only searched by p(length) times p", "leave --score out")
     opened, text = open_text(opened, workspace, corpus, source, target)
     recipe = run_recipe(opened.recipe, [f"search.score={score or 'log-prob'}", *(set_ or [])], threads, beam)
@@ -252,13 +232,11 @@ def _inputs(
     return opened, text, recipe.search, recipe.machine
 
 
-def _rows(columns: "dict[str, pd.Series]") -> list[list[str]]:
+def _rows(columns: dict[str, pd.Series]) -> list[list[str]]:
     return [list(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _write(found: "pd.DataFrame", csv: Path | None) -> None:
-    from nmtlab.files import writing
-
+def _write(found: pd.DataFrame, csv: Path | None) -> None:
     if csv:
         with writing(csv) as place:
             place.write_text(found.to_csv(index=False), encoding="utf-8")

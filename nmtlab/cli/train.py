@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from nmtlab.cli.options import Set, Source, Target, Threads, changed
-
-if TYPE_CHECKING:
-    from nmtlab.recipe import CorpusSettings, Recipe
-    from nmtlab.runs.run import Run
-    from nmtlab.text.corpora.corpus import ParallelCorpus
-    from nmtlab.training.events import OnEvent
-    from nmtlab.workspace import Workspace
+from nmtlab.cli.options import Set, Source, Target, Threads, changed, interrupted
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.progress import ProgressBar
+from nmtlab.recipe import Recipe, find_recipe
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.training.events import OnEvent
+from nmtlab.training.tensorboard import event_writer
+from nmtlab.workspace import Workspace
 
 _RECIPE = "transformer-small"
 
@@ -83,10 +84,6 @@ def train(
         nmtlab train PARENT --vocabulary-from CHILD --recipe transfer-bpe --name parent
         nmtlab train CHILD --recipe transfer-bpe --parent parent
     """
-    from nmtlab.recipe import find_recipe
-    from nmtlab.text.corpora.corpus import ParallelCorpus
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     seeds = [] if seed is None else [f"training.seed={seed}"]
     parents = [f'transfer.parent="{parent}"'] if parent else []
@@ -97,8 +94,6 @@ def train(
     folder = workspace.corpus_folder(corpus)
     name = name or _default_name(f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}")
     if resume:
-        from nmtlab.runs.run import Run
-
         begun = Run(workspace.run_folder(name))
         asked = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
         settings = _with_corpora(asked, further)
@@ -109,8 +104,6 @@ def train(
 
     if both:
         settings = both_ways(settings, open_corpora(settings, text, workspace))
-    if resume:
-        _check_unchanged(begun, settings)
     if estimate:
         _print_cost(settings, open_corpora(settings, text, workspace), minutes)
         return
@@ -127,7 +120,7 @@ def train(
         print(f"run {name}: {run.status}; next: {_next(run, corpus)}")
 
 
-def _next(run: "Run", corpus: str) -> str:
+def _next(run: Run, corpus: str) -> str:
     """Return the commands that are of use after a training."""
     resume, evaluate = (
         f"nmtlab train {corpus} --name {run.name} --resume",
@@ -138,18 +131,13 @@ def _next(run: "Run", corpus: str) -> str:
     return f"{evaluate}, or {resume}" if run.has_weights() else resume
 
 
-def _with_corpora(recipe: "Recipe", further: list[dict[str, Any]]) -> "Recipe":
+def _with_corpora(recipe: Recipe, further: list[dict[str, Any]]) -> Recipe:
     """Return a recipe with some further corpora."""
     return recipe.with_changes({"more_corpora": [*recipe.model_dump()["more_corpora"], *further]})
 
 
-def _further_corpus(named: str, workspace: "Workspace") -> dict[str, Any]:
+def _further_corpus(named: str, workspace: Workspace) -> dict[str, Any]:
     """Return the settings of a corpus given as `CORPUS` or `CORPUS:en-gl`."""
-    from contextlib import suppress
-
-    from nmtlab.errors import CorpusError
-    from nmtlab.text.corpora.corpus import ParallelCorpus
-
     name, colon, direction = named.rpartition(":")
     if not colon:
         return {"name": named}
@@ -165,55 +153,17 @@ def _further_corpus(named: str, workspace: "Workspace") -> dict[str, Any]:
     )
 
 
-def _watchers(tensorboard: Path | None) -> "tuple[OnEvent, Callable[[], bool]]":
+def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
     """Return a handler of progress events, and a function that reports an interruption."""
-    import signal
-
-    from nmtlab.progress import ProgressBar
-
-    stopped: list[int] = []
-    bar = ProgressBar()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: (stopped.append(received), signal.signal(received, signal.SIG_DFL)))
+    should_stop, bar = interrupted(), ProgressBar()
     if tensorboard is None:
-        return bar, lambda: bool(stopped)
-
-    from nmtlab.training.tensorboard import event_writer
+        return bar, should_stop
 
     write = event_writer(tensorboard / "tensorboard")
-    return lambda event: (bar(event), write(event)), lambda: bool(stopped)
+    return lambda event: (bar(event), write(event)), should_stop
 
 
-def _check_unchanged(run: "Run", recipe: "Recipe") -> None:
-    """Refuse changes that would make a resumed run a different training."""
-    from nmtlab.errors import RecipeError
-
-    begun, wanted = _compared(run.recipe, recipe), _compared(recipe, run.recipe)
-    for field, value in begun.items():
-        may_change = field in ("about", "machine.device", "machine.threads") or field.startswith("corpus.")
-        if not may_change and wanted.get(field) != value:
-            raise RecipeError(
-                f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {wanted.get(field)!r}",
-                "leave out the change, or train a new run with another --name",
-            )
-
-
-def _compared(recipe: "Recipe", other: "Recipe") -> dict[str, object]:
-    """Return the fields of a recipe, with the names of further corpora.
-
-    A name is followed by a direction where both recipes give one and these differ; opening infers the others.
-    """
-    named = zip_longest(recipe.more_corpora, other.more_corpora[: len(recipe.more_corpora)])
-    return {**recipe.fields(), "more_corpora": [_title(*both) for both in named]}
-
-
-def _title(corpus: "CorpusSettings", other: "CorpusSettings | None") -> str:
-    ways = [(one.source, one.target) for one in (corpus, other) if one and one.name == corpus.name]
-    differ = any(all(codes) and codes[0] != codes[1] for codes in zip(*ways, strict=True)) if len(ways) > 1 else False
-    return f"{corpus.name}:{corpus.source}-{corpus.target}" if differ else corpus.name
-
-
-def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]", minutes: float | None) -> None:
+def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None) -> None:
     from nmtlab.training.cost import estimate_cost
 
     estimate = estimate_cost(recipe, *corpora)
@@ -230,9 +180,6 @@ def _print_cost(recipe: "Recipe", corpora: "Sequence[ParallelCorpus]", minutes: 
 
 def _default_name(name: str) -> str:
     """Return the name of a run that is not given one, if it is allowed."""
-    from nmtlab.errors import RunError
-    from nmtlab.workspace import Workspace
-
     try:
         Workspace.find().run_folder(name)
     except RunError as error:

@@ -1,14 +1,23 @@
 """`nmtlab trainability`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import pandas as pd
+import torch
 import typer
+from tqdm import tqdm
 
-from nmtlab.cli.options import Set, Source, Target, Threads, changed, numbers, open_corpus
-
-if TYPE_CHECKING:
-    import pandas as pd
+from nmtlab.cli.options import Set, Source, Target, Threads, changed, numbers
+from nmtlab.cli.tables import print_table
+from nmtlab.device import choose_device
+from nmtlab.experiments.running.trainability import MAP, left_to_train, points, read_map, with_outcome
+from nmtlab.experiments.running.trainability import trainability as outcomes
+from nmtlab.files import writing
+from nmtlab.recipe import find_recipe
+from nmtlab.runs.environment import environment, provenance
+from nmtlab.text.corpora.corpus import open_corpus
+from nmtlab.workspace import Workspace
 
 
 def trainability(
@@ -38,20 +47,9 @@ def trainability(
     the sources of other sentences raise it: a model of the target language alone does not count. Ctrl-C keeps the
     points so far, and the same command resumes.
     """
-    import torch
-    from tqdm import tqdm
-
-    from nmtlab.device import choose_device
-    from nmtlab.experiments.running.trainability import MAP, left_to_train, points, read_map, with_outcome
-    from nmtlab.experiments.running.trainability import trainability as outcomes
-    from nmtlab.files import writing
-    from nmtlab.recipe import find_recipe
-    from nmtlab.runs.environment import environment, provenance
-    from nmtlab.workspace import Workspace
-
     workspace = Workspace.find()
     to = to or workspace.data / "results" / MAP
-    text = open_corpus(workspace, corpus, source, target)
+    text = open_corpus(corpus, workspace, source, target)
     settings = changed(find_recipe(recipe), set_, threads)
     torch.set_num_threads(threads)
     training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name} {text.checksum()[:8]}"])
@@ -70,9 +68,7 @@ def trainability(
     print(f"  written to {to}")
 
 
-def _print_map(found: "pd.DataFrame", training: str) -> None:
-    from nmtlab.cli.tables import print_table
-
+def _print_map(found: pd.DataFrame, training: str) -> None:
     rates = sorted(found["rate"].unique())
     rows = [
         [placement, init, str(layers), *(_share(some[some["rate"] == rate]) for rate in rates)]
@@ -83,5 +79,5 @@ def _print_map(found: "pd.DataFrame", training: str) -> None:
     print(f"  {training}")
 
 
-def _share(trainings: "pd.DataFrame") -> str:
+def _share(trainings: pd.DataFrame) -> str:
     return f"{(trainings['verdict'] == 'converged').sum()} of {len(trainings)}" if len(trainings) else ""

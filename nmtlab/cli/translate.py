@@ -1,17 +1,22 @@
 """`nmtlab translate`."""
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from tqdm import tqdm
 
 from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe
+from nmtlab.errors import NmtlabError, RecipeError, RunError
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nmtlab.recipe import SearchSettings
-    from nmtlab.runs.run import Run
     from nmtlab.translation import Search, Translation, Translator
 
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
@@ -83,10 +88,6 @@ def translate(
     CTranslate2 finds the same greedy translations. Its beam ends with as many finished hypotheses as it is wide, so
     that it can miss some that nmtlab's finds; their score is the same.
     """
-    from nmtlab.errors import RecipeError
-    from nmtlab.runs.listing import open_run
-    from nmtlab.workspace import Workspace
-
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     _check_belongs(samples > 0, "--samples", drawing)
     _check_belongs(groups > 0, "--groups", {"--strength": strength})
@@ -127,44 +128,33 @@ def translate(
         more["search"] = _apart(recipe.search, groups, 0.5 if strength is None else strength)
     found = _with_progress(system, lines, n_best, more)
     if system.model and system.limitations:
-        import sys
-
         print(system.limitations, file=sys.stderr)
     shown = [row for number, translation in enumerate(found, start=1) for row in _rows(number, translation, scores)]
     if output is None:
         for row in shown:
             print(row)
     else:
-        from nmtlab.text.corpora.lines import write_lines
-
         write_lines(output, shown)
 
 
-def _check_belongs(asked: bool, way: str, options: "Mapping[str, object]") -> None:
+def _check_belongs(asked: bool, way: str, options: Mapping[str, object]) -> None:
     """Refuse options of a search method that is not used."""
-    from nmtlab.errors import NmtlabError
-
     for option, value in options.items():
         if value is not None and not asked:
             raise NmtlabError(f"{option}: belongs to {way}", f"add {way}, or leave it out")
 
 
-def _check_searched_here(ways: "Mapping[str, object]") -> None:
+def _check_searched_here(ways: Mapping[str, object]) -> None:
     """Refuse what only nmtlab's search can do."""
-    from nmtlab.errors import NmtlabError
-
     for option, value in ways.items():
         if value:
             raise NmtlabError(f"{option}: CTranslate2 searches with a plain beam only", "leave --engine out")
 
 
 def _check(
-    run: "Run", ways: "Mapping[str, object]", n_best: int, changes: list[str], drawing: "Mapping[str, float | None]"
+    run: Run, ways: Mapping[str, object], n_best: int, changes: list[str], drawing: Mapping[str, float | None]
 ) -> None:
     """Refuse search methods that exclude each other or that the run does not support, and numbers out of range."""
-    from nmtlab.analysis.access.checks import plans_length
-    from nmtlab.errors import NmtlabError, RunError
-
     asked = [option for option, value in ways.items() if value]
     if len(asked) > 1:
         raise NmtlabError(f"{asked[0]} and {asked[1]}: one excludes the other", "leave one out")
@@ -173,7 +163,7 @@ def _check(
     if asked in (["--samples"], ["--groups"]) and n_best > 1:
         raise NmtlabError(f"--n-best and {asked[0]}: the latter is the number of translations", "leave --n-best out")
     scores = [change for change in changes if change.startswith(_SCORES)]
-    if scores and plans_length(run):
+    if scores and run.recipe.model.plans_length:
         raise NmtlabError(f"--set {scores[0]}: run {run.name!r} is searched by p(length) times p", "leave it out")
     temperature, top_p = (1.0 if drawing[name] is None else drawing[name] for name in ("--temperature", "--top-p"))
     if not _COLDEST <= temperature <= _HOTTEST:
@@ -186,8 +176,6 @@ def _check(
 
 
 def _prefixes(path: Path, lines: list[str]) -> list[str]:
-    from nmtlab.errors import NmtlabError
-
     prefixes = read_text(path)
     if len(prefixes) != len(lines):
         raise NmtlabError(
@@ -197,9 +185,7 @@ def _prefixes(path: Path, lines: list[str]) -> list[str]:
     return prefixes
 
 
-def _drawn(
-    settings: "SearchSettings", samples: int, temperature: float, top_k: int, top_p: float, seed: int
-) -> "Search":
+def _drawn(settings: SearchSettings, samples: int, temperature: float, top_k: int, top_p: float, seed: int) -> "Search":
     from nmtlab.search.sampling import sample
 
     more, empty = settings.extra_length, settings.allow_empty
@@ -208,7 +194,7 @@ def _drawn(
     )
 
 
-def _apart(settings: "SearchSettings", groups: int, strength: float) -> "Search":
+def _apart(settings: SearchSettings, groups: int, strength: float) -> "Search":
     from nmtlab.search.diverse import diverse_beam_search
 
     return lambda model, memory, _, language: diverse_beam_search(
@@ -217,8 +203,6 @@ def _apart(settings: "SearchSettings", groups: int, strength: float) -> "Search"
 
 
 def _with_progress(system: "Translator", lines: list[str], n_best: int, more: dict[str, Any]) -> "list[Translation]":
-    from tqdm import tqdm
-
     with tqdm(total=len(lines), unit=" sentences", disable=None, leave=False) as bar:
         return system.translate(lines, n_best, on_progress=bar.update, **more)
 

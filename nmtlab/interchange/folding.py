@@ -44,7 +44,7 @@ def check_exportable(name: str, recipe: Recipe) -> None:
     Raises:
         RunError: they lack one, which the message names.
     """
-    if recipe.model.family != "transformer":
+    if not recipe.model.exportable:
         raise RunError(
             f"run {name!r}: model.family = {recipe.model.family!r}: only Transformers can be exported",
             "choose a run of a transformer",

@@ -39,7 +39,7 @@ def write_huggingface(name: str, system: Translator, settings: TransformerSettin
     architecture = architecture_for(name, settings, one_table)
     _check_text(name, pipeline)
     start = pipeline.first_tokens.get(system.languages[1], BOS)
-    sizes = pipeline.source_size, pipeline.target_size
+    sizes = pipeline.source.size, pipeline.target.size
     _write_json(folder / "config.json", config_of(architecture, settings, sizes, one_table, start))
     _write_json(folder / "generation_config.json", _generation(system.settings, start))
     weights = their_weights(folded(system.model), settings)

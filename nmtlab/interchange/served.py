@@ -76,7 +76,7 @@ class ServedSystem:
         for batch in sorted_batches([len(row) for row in ids], budget):
             for i, hypotheses in zip(batch, self._search([ids[i] for i in batch]), strict=True):
                 best = hypotheses[:n_best]
-                texts = [self.pipeline.target_text(hypothesis.tokens) for hypothesis in best]
+                texts = [self.pipeline.target.text(hypothesis.tokens) for hypothesis in best]
                 translations[filled[i]] = Translation(texts, best)
             on_progress(len(batch))
         return translations

@@ -1,7 +1,8 @@
 """The only place where a recipe's choices become modules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,13 +28,14 @@ from nmtlab.nn.output import OutputLayer, OutputTypes
 from nmtlab.nn.private import Generators, generators
 from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
 from nmtlab.nn.residual import PostNorm, PreNorm
+from nmtlab.recipe.family import Family
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.transformer import TransformerSettings
 from nmtlab.text.segmentation.vocabulary import EOS
 
 
 def build_model(
-    settings: TransformerSettings | RnnSettings,
+    settings: Family,
     source_types: int,
     allowed: np.ndarray | Mapping[str, np.ndarray],
     joint: bool,
@@ -45,7 +47,7 @@ def build_model(
     """Build a model with initial weights drawn from torch's random stream.
 
     Args:
-        settings: the recipe's model section.
+        settings: the recipe's model section, of a neural family.
         source_types: size of the source vocabulary.
         allowed: (target types,) bool, which types may be produced; or one such mask for each target language.
         joint: whether source and target share one vocabulary; a Transformer's embeddings may then share one table.
@@ -55,23 +57,29 @@ def build_model(
         reads_start: whether that decoder reads BOS before this type too.
     """
     masks = allowed if isinstance(allowed, Mapping) else {"": allowed}
-    if isinstance(settings, RnnSettings):
-        return _recurrent(settings, source_types, masks, table, languages)
-    return _transformer(settings, source_types, masks, joint, languages, first_tokens, reads_start)
+    text = _Text(source_types, masks, joint, table, languages, first_tokens, reads_start)
+    return BUILDERS[type(settings)](settings, text)
 
 
-def _transformer(
-    settings: TransformerSettings,
-    source_types: int,
-    allowed: Mapping[str, np.ndarray],
-    joint: bool,
-    languages: LanguageCodes,
-    first_tokens: Mapping[str, int] | None,
-    reads_start: bool,
-) -> Transformer:
-    s = settings
-    sources, targets = (tuple(codes) or ("",) for codes in languages)
-    target_types = len(next(iter(allowed.values())))
+class _Text(NamedTuple):
+    """What a model depends on besides its settings; fields as of `build_model`."""
+
+    source_types: int
+    allowed: Mapping[str, np.ndarray]
+    joint: bool
+    table: LexicalTable | None
+    languages: LanguageCodes
+    first_tokens: Mapping[str, int] | None
+    reads_start: bool
+
+    @property
+    def target_types(self) -> int:
+        return len(next(iter(self.allowed.values())))
+
+
+def _transformer(settings: TransformerSettings, text: _Text) -> Transformer:
+    s, allowed, target_types = settings, text.allowed, text.target_types
+    sources, targets = (tuple(codes) or ("",) for codes in text.languages)
 
     def norm() -> nn.Module:
         if s.norm == "layer":
@@ -102,16 +110,16 @@ def _transformer(
         return DecoderLayer(attention(targets), attention(targets), feed_forward(targets), residual, adapters(targets))
 
     closing = s.placement == "pre"
-    shared = joint and s.shared_embeddings
+    shared = text.joint and s.shared_embeddings
     target_embedding = embedding(target_types, tuple(dict.fromkeys((*sources, *targets))) if shared else targets)
     if s.plan_length:  # the planned length replaces EOS
         allowed = {language: mask & (np.arange(target_types) != EOS) for language, mask in allowed.items()}
         length_model = LengthModel(s.d_model, s.max_predicted_length, s.length_input, s.length_output)
-        kind = partial(PlannedTransformer, length_model, s.length_gradient)
+        kind: Callable[..., Transformer] = partial(PlannedTransformer, length_model, s.length_gradient)
     else:
         kind = Transformer
     model = kind(
-        source_embedding=target_embedding if shared else embedding(source_types, sources),
+        source_embedding=target_embedding if shared else embedding(text.source_types, sources),
         target_embedding=target_embedding,
         encoder=nn.ModuleList(encoder_layer() for _ in range(s.encoder_layers)),
         decoder=nn.ModuleList(decoder_layer() for _ in range(s.decoder_layers)),
@@ -120,9 +128,9 @@ def _transformer(
         output_layer=OutputLayer(_tensors(allowed), scaled=s.fixnorm and s.norm != "scale"),
         dropout=s.dropout,
         language_vectors=s.language_vectors,
-        language_codes=languages,
-        first_tokens=first_tokens,
-        reads_start=reads_start,
+        language_codes=text.languages,
+        first_tokens=text.first_tokens,
+        reads_start=text.reads_start,
         positions=s.positions,
     )
     if s.g == "fixed":
@@ -133,15 +141,8 @@ def _transformer(
     return model
 
 
-def _recurrent(
-    settings: RnnSettings,
-    source_types: int,
-    allowed: Mapping[str, np.ndarray],
-    table: LexicalTable | None,
-    languages: LanguageCodes,
-) -> RecurrentModel:
-    s = settings
-    target_types = len(next(iter(allowed.values())))
+def _recurrent(settings: RnnSettings, text: _Text) -> RecurrentModel:
+    s, target_types = settings, text.target_types
     dropout = SequenceDropout(s.dropout, s.variational)
     radius = s.radius if s.fixnorm else None
 
@@ -156,7 +157,7 @@ def _recurrent(
     forwards = s.layers // 2 if s.bidirectional else 0 if s.reversed_source else s.layers
     model = RecurrentModel(
         encoder=Encoder(
-            embedding=WordEmbedding(source_types, s.d_model, fixnorm=False),
+            embedding=WordEmbedding(text.source_types, s.d_model, fixnorm=False),
             backwards=stack(s.layers - forwards) if forwards < s.layers else None,
             forwards=stack(forwards) if forwards else None,
             dropout=dropout,
@@ -168,16 +169,20 @@ def _recurrent(
         dropout=dropout,
         residual=s.residual,
         output_weight=None if s.tied else nn.Parameter(torch.empty(target_types, s.d_model)),
-        output_types=OutputTypes(_tensors(allowed)),
+        output_types=OutputTypes(_tensors(text.allowed)),
         radius=radius,
         fix_hidden=s.fix_hidden,
-        lexical=_lexical(s, target_types, table),
-        language_codes=languages,
+        lexical=_lexical(s, target_types, text.table),
+        language_codes=text.languages,
     )
     for name, parameter in model.named_parameters():
         if "norm." not in name:  # layer norms keep their default gain and bias
             nn.init.uniform_(parameter, -s.init_range, s.init_range)
     return model
+
+
+BUILDERS: dict[type, Callable[..., TranslationModel]] = {TransformerSettings: _transformer, RnnSettings: _recurrent}
+"""Settings of a family -> what builds its models."""
 
 
 def _lexical(
@@ -247,5 +252,5 @@ def _initialise_transformer(model: Transformer, init: str, private: Generators) 
         elif isinstance(module, Adapters):
             module.draw(private)
         elif isinstance(module, LengthModel):
-            for linear in module.children():
+            for linear in filter(None, (module.attention, module.output)):
                 xavier_normal(linear, private)

@@ -74,7 +74,9 @@ class SharedPrivateLinear(nn.Module):
                 nn.init.normal_(self.private[key(language)].weight, std=std, generator=generator)
 
 
-def linear(in_features: int, out_features: int, share: float = 1.0, languages: Sequence[str] = ()) -> nn.Module:
+def linear(
+    in_features: int, out_features: int, share: float = 1.0, languages: Sequence[str] = ()
+) -> SharedLinear | SharedPrivateLinear:
     """Return a linear map with a share σ of its units common to all languages."""
     if share == 1:
         return SharedLinear(in_features, out_features)

@@ -1,5 +1,6 @@
 """What the settings of a model family say of its models, without opening one."""
 
+import math
 from typing import ClassVar
 
 from nmtlab.recipe.section import Section
@@ -14,12 +15,43 @@ class Family(Section):
     self_attention: ClassVar[bool] = False
     """Whether a model has self-attention, in several layers with several heads, and sublayers that are normalised."""
 
+    exportable: ClassVar[bool] = False
+    """Whether other programs have models of this family."""
+
+    for_little_text: ClassVar[tuple[str, ...]] = ()
+    """Recipes for at most some ten thousand pairs, those that learn soonest first."""
+
+    @property
+    def depth(self) -> tuple[int, ...]:
+        """Numbers of layers of encoder and decoder; empty if a model has none."""
+        return ()
+
+    @property
+    def inner_width(self) -> int:
+        """Units inside a layer: of its feed-forward sublayer, or of the gates of its cell."""
+        return 0
+
+    @property
+    def adapters(self) -> bool:
+        """Whether a model has an adapter for each language after every layer."""
+        return False
+
     @property
     def plans_length(self) -> bool:
         """Whether a model plans lengths: its search scores by p(length) · p, whatever score is requested."""
         return False
 
     @property
+    def fixed_norm(self) -> float:
+        """The norm to which the settings fix all output vectors; NaN if it is learned or differs between words."""
+        return math.nan
+
+    @property
     def lexical_module(self) -> bool:
         """Whether a model has a lexical module, whose translations of words can be listed."""
+        return False
+
+    @property
+    def lexical_table(self) -> bool:
+        """Whether a model needs a table p(target | source) from word alignment."""
         return False

@@ -1,6 +1,7 @@
 """The recurrent systems of thesis 1.1 and 3.2, with lexical choice."""
 
-from typing import Literal
+import math
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -9,6 +10,8 @@ from nmtlab.recipe.family import Family
 
 class RnnSettings(Family):
     """The recurrent model; its fields cover every row of thesis Tables 3.4-3.10."""
+
+    for_little_text: ClassVar[tuple[str, ...]] = ("fixnorm-lex-small", "fixnorm-small")
 
     family: Literal["rnn"] = "rnn"
     """Model family that the other fields describe."""
@@ -65,8 +68,24 @@ class RnnSettings(Family):
     """Initial weights are uniform in [-init_range, init_range] (0.01 in thesis 3.2.5.3)."""
 
     @property
+    def fixed_norm(self) -> float:
+        return self.radius if self.fixnorm else math.nan
+
+    @property
+    def depth(self) -> tuple[int, ...]:
+        return self.layers, self.layers
+
+    @property
+    def inner_width(self) -> int:
+        return 4 * self.d_model
+
+    @property
     def lexical_module(self) -> bool:
         return self.lexicon == "module"
+
+    @property
+    def lexical_table(self) -> bool:
+        return self.lexicon == "table"
 
     @model_validator(mode="after")
     def _check(self) -> "RnnSettings":

@@ -11,6 +11,8 @@ class TransformerSettings(Family):
     """The Transformer; its fields cover every option of thesis Tables 3.12-3.17."""
 
     self_attention: ClassVar[bool] = True
+    exportable: ClassVar[bool] = True
+    for_little_text: ClassVar[tuple[str, ...]] = ("transformer-tiny", "transformer-small")
 
     family: Literal["transformer"] = "transformer"
     """Model family that the other fields describe."""
@@ -86,6 +88,18 @@ class TransformerSettings(Family):
 
     max_predicted_length: int = Field(200, ge=1, le=100_000)
     """Maximum length that can be predicted, in tokens."""
+
+    @property
+    def depth(self) -> tuple[int, ...]:
+        return self.encoder_layers, self.decoder_layers
+
+    @property
+    def inner_width(self) -> int:
+        return self.d_ff
+
+    @property
+    def adapters(self) -> bool:
+        return self.adapter_width > 0
 
     @property
     def plans_length(self) -> bool:

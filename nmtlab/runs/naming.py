@@ -68,9 +68,7 @@ def stated_changes(run: Run) -> str:
 
 def layers(recipe: Recipe) -> str:
     """Return the number of layers: `2`, or `6+2` if encoder and decoder differ; empty for a phrase-based system."""
-    if recipe.model.family == "transformer":
-        return "+".join(map(str, dict.fromkeys((recipe.model.encoder_layers, recipe.model.decoder_layers))))
-    return str(recipe.model.layers) if recipe.model.family == "rnn" else ""
+    return "+".join(map(str, dict.fromkeys(recipe.model.depth)))
 
 
 def in_words(field: str, value: object) -> str:

@@ -212,7 +212,7 @@ class Run:
         if not path.exists():
             return None
         table = LexicalTable.load(path)
-        if not table.fits(self.pipeline.source_size, self.pipeline.target_size):
+        if not table.fits(self.pipeline.source.size, self.pipeline.target.size):
             raise RunError(f"{path}: belongs to another vocabulary", "restore it from a backup, or train the run again")
         return table
 

@@ -70,8 +70,8 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
     operations = updates * update_operations(model, padded / 2, padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
-    inner = recipe.model.d_ff if recipe.model.family == "transformer" else 4 * recipe.model.d_model
-    activations = 4 * (padded / settings.accumulate) * (30 * recipe.model.d_model + types[1] / 2 + 4 * inner)
+    wide = 30 * recipe.model.d_model + types[1] / 2 + 4 * recipe.model.inner_width
+    activations = 4 * (padded / settings.accumulate) * wide
     return CostEstimate(
         pairs=pairs,
         tokens=tokens,

@@ -2,16 +2,10 @@
 
 from nmtlab.recipe import Recipe, named_recipe
 
-_FOR_LITTLE_TEXT = {
-    "transformer": ("transformer-tiny", "transformer-small"),
-    "rnn": ("fixnorm-lex-small", "fixnorm-small"),
-}
-"""Family of models -> recipes for at most some ten thousand pairs, those that learn soonest first."""
-
 
 def hint(recipe: Recipe) -> str:
     """Return a sentence about a training whose dev BLEU stays below 1, which names recipes for little text."""
-    names = _FOR_LITTLE_TEXT[recipe.model.family]
+    names = recipe.model.for_little_text
     if recipe.about in (named_recipe(name).about for name in names):
         return "dev BLEU is still below 1: more updates may help, or more text"
     return f"dev BLEU is still below 1; for at most some ten thousand pairs, there are the recipes {', '.join(names)}"

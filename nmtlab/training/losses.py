@@ -1,6 +1,6 @@
 """Losses of tokens and of lengths, summed over a batch."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -69,7 +69,7 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: torch.autograd.function.FunctionCtx,
+        ctx: Any,
         logits: Tensor,
         gold: Tensor,
         smoothing: float,
@@ -102,7 +102,7 @@ class _CrossEntropy(torch.autograd.Function):
         return (1 - smoothing) * nll + spread * (smoothing / columns), nll, uniform
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor, *_: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, None, None, None]:
         check_first_derivative("the loss")
         if ctx.grad is None:
             raise RuntimeError("the gradient of this loss was already used: compute the loss again before backward")

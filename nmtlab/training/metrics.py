@@ -17,13 +17,17 @@ class Update(NamedTuple):
     """The metrics of one update.
 
     Args:
-        sums: loss, negative log-likelihood and every term of the objective, summed over this process's rows.
+        total: loss, summed over this process's rows.
+        nll: negative log-likelihood of the targets, summed likewise.
+        terms: unweighted values of the objective's terms by name, summed likewise.
         norm: of the gradient.
         source_tokens, target_tokens: of the update, over all processes.
         counted_tokens: target tokens, each weighted by its pair's weight.
     """
 
-    sums: Tensor
+    total: Tensor
+    nll: Tensor
+    terms: dict[str, Tensor]
     norm: Tensor
     source_tokens: int
     target_tokens: int
@@ -72,7 +76,7 @@ class Meter:
 
     def summary(self) -> Summary:
         """Summarise the updates over all processes, and clear them."""
-        loss, nll, *terms = self.group.sum(_sums(self.updates).sum(0)).tolist()
+        loss, nll, *terms = self.group.sum(self._stacked(self.updates).sum(0)).tolist()
         now = time.perf_counter()
         seconds, tokens = now - self.since, sum(update.counted_tokens for update in self.updates)
         weighted = zip(self.weights.items(), terms, strict=True)
@@ -89,10 +93,10 @@ class Meter:
 
     def noted(self, updates: Sequence[Update]) -> list[list[float]]:
         """Return updates as numbers, summed over all processes, as `restore` takes them."""
-        sums = self.group.sum(_sums(updates)).tolist() if updates else []
+        sums = self.group.sum(self._stacked(updates)).tolist() if updates else []
         return [
-            [loss, nll, update.norm.item(), *update[2:], *terms]
-            for (loss, nll, *terms), update in zip(sums, updates, strict=True)
+            [loss, nll, made.norm.item(), made.source_tokens, made.target_tokens, made.counted_tokens, *terms]
+            for (loss, nll, *terms), made in zip(sums, updates, strict=True)
         ]
 
     def restore(self, noted: Sequence[Sequence[float]], device: torch.device) -> None:
@@ -105,9 +109,17 @@ class Meter:
             target_tokens,
             *[math.nan] * len(self.weights),
         )  # version 0.1 had five numbers
-        numbers = torch.tensor((loss, nll, *terms, norm), dtype=torch.float64, device=device)
-        sums = numbers[:-1] if self.group.is_main else torch.zeros_like(numbers[:-1])
-        return Update(sums, numbers[-1], int(source_tokens), int(target_tokens), counted_tokens)
+        numbers = torch.tensor((norm, loss, nll, *terms), dtype=torch.float64, device=device)
+        if not self.group.is_main:
+            numbers[1:] = 0
+        of_norm, total, of_nll, *values = numbers
+        named = dict(zip(self.weights, values, strict=True))
+        return Update(total, of_nll, named, of_norm, int(source_tokens), int(target_tokens), counted_tokens)
+
+    def _stacked(self, updates: Sequence[Update]) -> Tensor:
+        """Return loss, negative log-likelihood and every term of updates, (updates, 2 + terms) float64."""
+        rows = [(made.total, made.nll, *(made.terms[name] for name in self.weights)) for made in updates]
+        return torch.stack([torch.stack(row).double() for row in rows])
 
     def _utilisation(self, seconds: float) -> float | None:
         """Return the model FLOPs utilisation of the GPUs over the updates."""
@@ -133,8 +145,3 @@ def log_progress(writer: RunWriter, progress: Progress, norms: Sequence[float]) 
         **known,
     )
     writer.log_gradient_norms(dict(enumerate(norms, start=progress.step - len(norms) + 1)))
-
-
-def _sums(updates: Sequence[Update]) -> Tensor:
-    """Return the sums of updates, (updates, n) float64."""
-    return torch.stack([update.sums.double() for update in updates])

@@ -4,7 +4,7 @@ A term is a class with the weights of its values and a call that returns its par
 combines those that a recipe asks for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -21,19 +21,15 @@ _LIKELIHOOD = (CROSS_ENTROPY, LENGTH)
 """Terms that are negative log-likelihoods of the target: of its tokens and, instead of EOS, of its length."""
 
 
-class Predicted(NamedTuple):
-    """A model's forward pass on a batch, from which the terms are computed.
+class Forward(NamedTuple):
+    """A model's forward pass on a batch, with its targets as decoder input.
 
     Args:
-        model: the model.
-        batch: sentence pairs, on the model's device.
-        memory: of their sources.
+        memory: of the sources.
         states: (tokens, D) decoder states where tokens are predicted, row by row.
         mask: (B, T) bool, the positions of `states`.
     """
 
-    model: TranslationModel
-    batch: Batch[Tensor]
     memory: Any
     states: Tensor
     mask: Tensor
@@ -51,8 +47,14 @@ class Term(Protocol):
 
     weights: Mapping[str, float]
 
-    def __call__(self, predicted: Predicted) -> Part:
-        """Return the term's part of the loss on a batch."""
+    def __call__(self, model: TranslationModel, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+        """Return the term's part of the loss on a batch.
+
+        Args:
+            model: the model.
+            batch: sentence pairs, on the model's device.
+            forward: returns the model's forward pass on the batch, which is made once for all terms that ask for it.
+        """
 
 
 class CrossEntropy:
@@ -64,10 +66,13 @@ class CrossEntropy:
 
     def __init__(self, smoothing: float) -> None:
         self.smoothing = smoothing
-        self.weights = {CROSS_ENTROPY: 1 - smoothing, **({LABEL_SMOOTHING: smoothing} if smoothing else {})}
+        self.weights: Mapping[str, float] = {
+            CROSS_ENTROPY: 1 - smoothing,
+            **({LABEL_SMOOTHING: smoothing} if smoothing else {}),
+        }
 
-    def __call__(self, predicted: Predicted) -> Part:
-        model, batch, _, states, mask = predicted
+    def __call__(self, model: TranslationModel, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+        _, states, mask = forward()
         table = model.output_table(batch.target_language)
         logits = model.output(states, table)
         weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
@@ -82,8 +87,8 @@ class Length:
 
     weights: Mapping[str, float] = {LENGTH: 1.0}
 
-    def __call__(self, predicted: Predicted) -> Part:
-        model, batch, memory, _, mask = predicted
+    def __call__(self, model: TranslationModel, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+        memory, _, mask = forward()
         length = mask.sum(1).masked_fill((batch.target == PAD).all(1), NO_LENGTH)
         loss = length_loss(model.length_log_probs(memory).float(), length, batch.weight)
         return Part(loss, {LENGTH: loss.detach()})
@@ -121,8 +126,14 @@ class Objective(nn.Module):
 
     def forward(self, batch: Batch[Tensor]) -> Loss:
         """Return the loss of a batch, summed over its targets."""
-        predicted = predict(self.model, batch)
-        first, *rest = (term(predicted) for term in self.terms)
+        made: list[Forward] = []
+
+        def forward() -> Forward:
+            if not made:
+                made.append(forward_pass(self.model, batch))
+            return made[0]
+
+        first, *rest = (term(self.model, batch, forward) for term in self.terms)
         total, values = first
         for part in rest:
             total, values = total + part.loss, values | part.values
@@ -134,15 +145,15 @@ def training_objective(model: TranslationModel, smoothing: float) -> Objective:
     return Objective(model, [CrossEntropy(smoothing), *([Length()] if model.plans_length else [])])
 
 
-def predict(model: TranslationModel, batch: Batch[Tensor]) -> Predicted:
-    """Run a model on a batch, with its targets as decoder input."""
+def forward_pass(model: TranslationModel, batch: Batch[Tensor]) -> Forward:
+    """Run a model on a batch of sentence pairs."""
     memory = model.encode(batch.source, batch.source_language)
-    return Predicted(model, batch, memory, model(batch, memory), model.target_mask(batch.target))
+    return Forward(memory, model(batch, memory), model.target_mask(batch.target))
 
 
 def sentence_log_probs(model: TranslationModel, batch: Batch[Tensor]) -> Tensor:
     """Return log p(target | source) of every pair, (B,), with a gradient; it includes log p of a planned length."""
-    _, _, memory, states, mask = predict(model, batch)
+    memory, states, mask = forward_pass(model, batch)
     table = model.output_table(batch.target_language)
     log_probs = model.output(states, table).float().log_softmax(-1)
     tokens = log_probs.gather(1, output_index(table.ids, batch.target[mask]).unsqueeze(1)).squeeze(1)

@@ -1,9 +1,10 @@
 """Data-parallel training: processes started by torchrun share each global batch."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 import torch.distributed as distributed
@@ -50,6 +51,10 @@ class Group:
     def is_main(self) -> bool:
         """Whether this process writes the run."""
         return self.rank == 0
+
+    def on_main(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns in the first process, in every process: the others wait until it is done."""
+        return cast(T, self.broadcast(work() if self.is_main else None))
 
     def shard(self, batch: Batch[A]) -> Batch[A]:
         """Return this process's rows of a batch; a process without any gets a row without target tokens."""

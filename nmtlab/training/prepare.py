@@ -22,7 +22,7 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
     languages = pipeline.source.languages, pipeline.target.languages
     model = build_model(
         recipe.model,
-        pipeline.source_size,
+        pipeline.source.size,
         pipeline.allowed_by_language,
         pipeline.joint,
         table,
@@ -36,8 +36,7 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
 
 def needs_table(run: Run) -> bool:
     """Return whether a run's model needs a translation table that has not been learned yet."""
-    model = run.recipe.model
-    return model.family == "rnn" and model.lexicon == "table" and run.translation_table is None
+    return run.recipe.model.lexical_table and run.translation_table is None
 
 
 def learned_table(run: Run, mixture: Mixture) -> LexicalTable:
@@ -47,7 +46,7 @@ def learned_table(run: Run, mixture: Mixture) -> LexicalTable:
     pairs = (
         (text.source(n)[:-1].tolist(), text.target(n)[:-1].tolist()) for text in mixture.texts for n in range(len(text))
     )
-    return translation_table(pairs, run.pipeline.source_size)
+    return translation_table(pairs, run.pipeline.source.size)
 
 
 def step_seed(seed: int, step: int, rank: int) -> int:

@@ -12,10 +12,8 @@ from nmtlab.nn.norms import ScaleNorm
 @torch.no_grad()
 def g_values(model: TranslationModel) -> list[dict[str, Any]]:
     """Return g of every ScaleNorm, with its sublayer's position in the model (thesis Figures 3.6, 3.7)."""
-    sublayers = [
-        sublayer for sublayer in model.sublayers() if isinstance(model.get_submodule(sublayer.name), ScaleNorm)
-    ]
-    return [{**sublayer._asdict(), "g": model.get_submodule(sublayer.name).g.item()} for sublayer in sublayers]
+    norms = [(sublayer, model.get_submodule(sublayer.name)) for sublayer in model.sublayers()]
+    return [{**sublayer._asdict(), "g": norm.g.item()} for sublayer, norm in norms if isinstance(norm, ScaleNorm)]
 
 
 @torch.no_grad()

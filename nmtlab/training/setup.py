@@ -2,26 +2,30 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from nmtlab.device import choose_device
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.recipe import MachineSettings, Recipe
+from nmtlab.recipe import Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
-from nmtlab.text.checks.inspection import check_texts, scored_dev
-from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.checks.inspection import DevText, check_texts, scored_dev
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import learned_table, needs_table
+from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
 from nmtlab.training.transfer import check_parent, target_overlap
 from nmtlab.workspace import Workspace
 
@@ -41,7 +45,7 @@ def train(
 
     Args:
         name: of the run; a new one unless `resume`.
-        recipe: what to train; when resuming, the run's recipe is used, except for device and threads.
+        recipe: what to train; when resuming, that of the run, except for device and threads.
         corpus: training corpus, in addition to the recipe's `more_corpora`; the dev text of the first corpus in each
             direction that has some decides when to stop.
         workspace: where runs and caches are kept.
@@ -60,45 +64,29 @@ def train(
     on_event = on_event if group.is_main else ignore
     folder = workspace.run_folder(name)
     if resume:
-        run = Run(folder)
-        run.check_trainable()
-        _check_same_training(run, corpus, group)
-        recipe, allow_overlap = resumed_recipe(run, recipe.machine), bool(run.environment.get("overlap"))
+        begun = Run(folder)
+        begun.check_trainable()
+        check_same_training(begun, recipe, corpus, group.size)
+        recipe, allow_overlap = resumed_recipe(begun, recipe.machine), bool(begun.environment.get("overlap"))
     elif group.broadcast(folder.exists()):
         raise RunError(f"run {name!r}: already exists", "choose another --name, or add --resume to continue it")
 
     on_event(Preparing("checking the corpus"))
     corpora = open_corpora(recipe, corpus, workspace)
-    trained, also = _by_use(recipe, corpora)
-    parent = _parent_of(recipe, workspace) if not (resume and run.has_weights("last")) else None
-    dev, overlap, checksums = {}, {}, []
-    if group.is_main:  # the other processes read only the encoded texts
-        dev, overlap = check_texts(trained, allow_overlap)
-        checksums = [text.checksum() for text in corpora]
-    if parent:
-        check_parent(parent, recipe, trained, checksums)
-        overlap |= _parent_overlap(parent, trained, workspace, allow_overlap) if group.is_main else {}
-    if resume and group.is_main:
-        _check_same_text(run, corpora, checksums)
-    elif group.is_main:
+    parent = None if resume and begun.has_weights("last") else _parent_of(recipe, workspace)
+    checked = group.on_main(lambda: _checked(recipe, corpora, parent, workspace, allow_overlap))
+    if resume:
+        check_same_text(begun, corpora, checked.checksums)
+    else:
         on_event(Preparing("learning the vocabulary"))
-        recipe = naming(recipe, corpora)
-        pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent and parent.pipeline)
-        Run.create(folder, recipe, environment(checksums, device, group.size, overlap), pipeline)
-    checksums = group.broadcast(checksums)  # the other processes wait until the run exists
+        facts = partial(environment, checked.checksums, device, group.size, checked.overlap)
+        group.on_main(lambda: _create(folder, naming(recipe, corpora), corpora, parent, facts()))
     run = Run(folder)
-    dev = {direction: scored_dev(text, run.pipeline.directed(*direction)) for direction, text in dev.items()}
+    encoded = partial(_encoded, workspace, run, corpora, checked.checksums)
+    dev = {way: scored_dev(text, run.pipeline.directed(*way)) for way, text in checked.dev.items()}
     with writing(run) if group.is_main else nullcontext():
-        on_event(Preparing("encoding the corpus"))
-        if group.is_main:
-            _encoded(workspace, run, corpora, checksums)
-        group.broadcast(None)
-        mixture = _encoded(workspace, run, corpora, checksums)
-        if group.is_main and needs_table(run):
-            on_event(Preparing("aligning words"))
-            RunWriter(run).save_translation_table(learned_table(run, mixture))
-        group.broadcast(None)
-        trainer = Trainer(run, resumed_recipe(run, recipe.machine), mixture, dev, device, group)
+        group.on_main(lambda: _prepare(run, encoded, on_event))
+        trainer = Trainer(run, resumed_recipe(run, recipe.machine), encoded(), dev, device, group)
         if resume:
             trainer.restore()
         if parent:
@@ -106,6 +94,45 @@ def train(
         trainer.train(on_event, should_stop, minutes)
     group.broadcast(None)  # the other processes wait until the run says how it ended
     return run
+
+
+class _Checked(NamedTuple):
+    """What is found in the corpora of a training: dev text and overlap as of `check_texts`, and their checksums."""
+
+    dev: dict[Direction, DevText]
+    overlap: dict[str, int]
+    checksums: list[str]
+
+
+def _checked(
+    recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, workspace: Workspace, allow_overlap: bool
+) -> _Checked:
+    """Check the corpora of a training, and its parent."""
+    trained, _ = _by_use(recipe, corpora)
+    dev, overlap = check_texts(trained, allow_overlap)
+    checksums = [text.checksum() for text in corpora]
+    if parent:
+        check_parent(parent, recipe, trained, checksums)
+        overlap |= _parent_overlap(parent, trained, workspace, allow_overlap)
+    return _Checked(dev, overlap, checksums)
+
+
+def _create(
+    folder: Path, recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, facts: Mapping[str, Any]
+) -> None:
+    """Learn the vocabulary, and create the run."""
+    trained, also = _by_use(recipe, corpora)
+    pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent.pipeline if parent else None)
+    Run.create(folder, recipe, facts, pipeline)
+
+
+def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> None:
+    """Encode the corpora, and learn the translation table if the model needs one."""
+    on_event(Preparing("encoding the corpus"))
+    mixture = encoded()
+    if needs_table(run):
+        on_event(Preparing("aligning words"))
+        RunWriter(run).save_translation_table(learned_table(run, mixture))
 
 
 def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -> list[ParallelCorpus]:
@@ -123,7 +150,8 @@ def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -
 
 def _by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[ParallelCorpus], list[ParallelCorpus]]:
     """Return the training corpora, and those from which only subwords are learned."""
-    trained, vocabulary_only = [], []
+    trained: list[ParallelCorpus] = []
+    vocabulary_only: list[ParallelCorpus] = []
     for corpus, settings in zip(corpora, recipe.corpora, strict=True):
         (vocabulary_only if settings.vocabulary_only else trained).append(corpus)
     return trained, vocabulary_only
@@ -191,35 +219,3 @@ def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], 
         if not named.vocabulary_only
     ]
     return Mixture(texts, run.recipe.training.sampling_exponent)
-
-
-def resumed_recipe(run: Run, machine: MachineSettings) -> Recipe:
-    """Return a run's recipe with another device and number of threads, which do not change the training."""
-    changed = run.recipe.machine.model_copy(update={"device": machine.device, "threads": machine.threads})
-    return run.recipe.model_copy(update={"machine": changed})
-
-
-def _check_same_training(run: Run, corpus: ParallelCorpus, group: Group) -> None:
-    languages = run.recipe.corpus
-    if (corpus.source, corpus.target) != (languages.source, languages.target):
-        raise RunError(
-            f"run {run.name!r}: translates {languages.source} to {languages.target}, but the corpus was opened as "
-            f"{corpus.source} to {corpus.target}",
-            f"resume it with --source {languages.source} --target {languages.target}, or without both",
-        )
-    if group.size != (begun := run.environment.get("processes", 1)):
-        raise RunError(
-            f"run {run.name!r}: started with {begun} processes, whose dropout differs from that of {group.size}",
-            f"resume it with {begun}" + (" under torchrun" if begun > 1 else ""),
-        )
-
-
-def _check_same_text(run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> None:
-    if run.checksums != list(checksums):
-        if marked := [f"{corpus.name}/{file}" for corpus in corpora for file in corpus.marked_files()]:
-            raise RunError(
-                f"run {run.name!r}: started on other text, perhaps when byte order marks were read as text, as in "
-                f"{marked[0]}",
-                "train a new run, or resume it on the corpus it was started on",
-            )
-        raise RunError(f"run {run.name!r}: started on other text", "resume it on the corpus it was started on")

@@ -1,7 +1,8 @@
 """One update of a model: the gradient of some batches, clipped, and a step of the optimiser."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import reduce
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.metrics import Update
 from nmtlab.training.noise import word_dropout
-from nmtlab.training.objective import training_objective
+from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.parallel import Group
 from nmtlab.training.prepare import step_seed
@@ -38,11 +39,13 @@ class Stepper:
         self.weights = minimised.weights
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self.objective = compiled
+        self.objective: Callable[[Batch[Tensor]], Loss] = compiled
+        self.no_sync: Callable[[], AbstractContextManager] = nullcontext
         if group.size > 1:
             # A batch leaves out the private parts of the languages that it is not in.
             private = any(map(model.private_language, self.parameters))
-            self.objective = DistributedDataParallel(compiled, find_unused_parameters=private)
+            parallel = DistributedDataParallel(compiled, find_unused_parameters=private)
+            self.objective, self.no_sync = parallel, parallel.no_sync
         self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())
 
     def update(self, step: int, batches: Sequence[Batch[np.ndarray]], rate: float) -> Update:
@@ -56,33 +59,40 @@ class Stepper:
         torch.manual_seed(step_seed(self.settings.seed, step, self.group.rank))
         counted = sum(batch.counted_tokens for batch in batches)
         tokens = counted if self.settings.loss_reduction == "mean" else 1
-        sums = []
+        losses = []
         for number, batch in enumerate(batches, start=1):
-            with self._accumulating(number < len(batches)):
-                sums.append(self._backward(batch, tokens))
+            with self.no_sync() if number < len(batches) else nullcontext():
+                losses.append(self._backward(batch, tokens))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = rate
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        sizes = (sum(getattr(batch, side) for batch in batches) for side in ("source_tokens", "target_tokens"))
-        return Update(torch.stack(sums).sum(0), norm, *sizes, counted)
+        return Update(
+            total=_sum(loss.total for loss in losses),
+            nll=_sum(loss.nll for loss in losses),
+            terms={name: _sum(loss.terms[name] for loss in losses) for name in self.weights},
+            norm=norm,
+            source_tokens=sum(batch.source_tokens for batch in batches),
+            target_tokens=sum(batch.target_tokens for batch in batches),
+            counted_tokens=counted,
+        )
 
-    def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Tensor:
-        """Add the gradient of a batch's loss, divided by `tokens`; return the sums of `Update`."""
+    def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Loss:
+        """Add the gradient of a batch's loss, divided by `tokens`; return the loss, without a gradient."""
         share = on_device(self.group.shard(batch), self.device)
         share = word_dropout(share, self.settings.word_dropout, *self.reserved)
         with self._precision():
             loss = self.objective(share)
         # DistributedDataParallel averages over processes, but every token must have the same weight.
         (loss.total * (self.group.size / tokens)).backward()
-        return torch.stack((loss.total.detach(), loss.nll, *loss.terms.values()))
-
-    def _accumulating(self, more_follow: bool) -> AbstractContextManager:
-        """Return a context without gradient synchronisation if more batches of the update follow."""
-        return self.objective.no_sync() if more_follow and self.group.size > 1 else nullcontext()
+        return loss._replace(total=loss.total.detach())
 
     def _precision(self) -> AbstractContextManager:
         if self.machine.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+def _sum(values: Iterable[Tensor]) -> Tensor:
+    return reduce(torch.add, values)

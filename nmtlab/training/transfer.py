@@ -48,6 +48,7 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
         RunError: the parent has no weights, is not neural, or differs in target language, architecture or segmentation;
             or it was trained on the child's text.
     """
+    adds_adapters = recipe.model.adapters and not parent.recipe.model.adapters
     where, sources = f"parent {parent.name!r}", {corpus.source for corpus in trained}
     if not parent.recipe.model.neural:
         raise RunError(f"{where}: phrase-based, it has no weights", "choose a neural run")
@@ -55,7 +56,7 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
         raise RunError(f"{where}: has no weights", "choose a run with weights, or pack it with --weights")
     for named, checksum in zip(parent.recipe.corpora, parent.checksums, strict=True):
         same = not named.vocabulary_only and checksum in checksums and named.source in sources
-        if same and not _adds_adapters(recipe, parent):
+        if same and not adds_adapters:
             raise RunError(f"{where}: was trained on the child's text, {named.name}", "choose a different parent")
     for target in (corpus.target for corpus in trained if corpus.target not in parent.pipeline.target.languages):
         known = ", ".join(parent.pipeline.target.languages)
@@ -68,11 +69,6 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
                     f"{where}: {section}.{field} is {theirs[field]!r}, but {ours.get(field)!r} in the child",
                     f"train the child with --set {section}.{field}={theirs[field]}",
                 )
-
-
-def _adds_adapters(recipe: Recipe, parent: Run) -> bool:
-    widths = [one.model.adapter_width if one.model.family == "transformer" else 0 for one in (recipe, parent.recipe)]
-    return widths[0] > 0 == widths[1]
 
 
 def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) -> dict[str, int] | None:
@@ -161,7 +157,7 @@ def inherit(
             if use == "freeze":
                 raise RunError(f"weight {name!r}: the parent lacks it", f"do not freeze it: set transfer.{part}=tune")
             use = "reset"
-        kept = 0 if use == "reset" else _copy(parameter, weights[name], rows.get(side))
+        kept = 0 if use == "reset" else _copy(parameter, weights[name], rows[side] if side else None)
         types = None if side is None else len(parameter) - reserved[side]
         report.append(Inherited(name, part, use, types, kept if side is None else max(0, kept - reserved[side])))
     return report

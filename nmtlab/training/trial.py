@@ -62,7 +62,7 @@ def short_training(
     stream, losses, first = BatchStream(batches), [], math.nan
     for step in range(1, updates + 1):
         made = stepper.update(step, stream.take(settings.accumulate), rate)
-        losses.append(made.sums[1].item() / made.counted_tokens)
+        losses.append(made.nll.item() / made.counted_tokens)
         first = made.norm.item() if step == 1 else first
         if not (math.isfinite(losses[-1]) and math.isfinite(made.norm)):
             return Trial(losses, first, math.nan, diverged=True)

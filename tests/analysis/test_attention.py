@@ -15,16 +15,18 @@ from nmtlab.analysis.alignment.word_pairs import (
     word_pairs,
 )
 from nmtlab.analysis.attention.shift import (
+    SHIFT,
     attention_error,
     attention_shift,
     error_by_line,
     peak_counts,
     peak_shifts,
     shift_distribution,
+    shift_figure,
     shift_summary,
     sink_summary,
 )
-from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.attention.weights import ATTENTION, attention
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.experiments.measures.attention import FIRST_EXCESS, MOVED_GAIN, PEAKS_LINKED
@@ -231,7 +233,7 @@ def test_a_target_word_has_the_mean_of_its_pieces_and_a_source_word_the_sum(runs
     assert pair.unknown.tolist() == [False, True]
     random = np.random.default_rng(1)
     rows = random.dirichlet(np.ones(len(pair.source_ids)), len(pair.target_ids)).tolist()
-    model = PointingModel(pipeline.target_size, {}, {tuple(pair.source_ids[:-1]): rows})
+    model = PointingModel(pipeline.target.size, {}, {tuple(pair.source_ids[:-1]): rows})
     model.said = {tuple(pair.source_ids[:-1]): []}
     (found,) = forced_attention(Translator(model, pipeline, SearchSettings()), [pair])
     expected = np.zeros((2, 3))
@@ -292,12 +294,34 @@ def test_links_may_be_lists(runs, tiny_corpus, links):
     assert attention_error(frame, lists).equals(attention_error(frame, links))
 
 
+def test_attention_is_summed_up_for_each_run_in_the_order_given(runs, tiny_corpus, links):
+    both = [runs["words"], runs["pieces"]]
+    view = SHIFT.view(both, corpus=tiny_corpus, split="test", links=links)
+    assert view.frame["run"].tolist() == ["words", "pieces"] == [trace.name for trace in view.figure.data]
+    expected = sink_summary(pd.concat([attention_shift(run, tiny_corpus, "test", links) for run in both]))
+    assert view.frame["first"].tolist() == expected["first"].tolist()
+
+
+def test_far_shifts_stand_together_and_left_is_on_the_left():
+    shifts = pd.DataFrame({"run": ["tied"] * 10 + ["lex"] * 10, "shift": [7, 5, *[0] * 7, -1, *[0] * 10], "links": 1})
+    figure = shift_figure(shifts)
+    tied, lex = figure.data
+    assert (tied.x[0], tied.x[5], tied.x[-1]) == ("5 or more left", "on it", "5 or more right")
+    shares = dict(zip(tied.x, tied.y, strict=True))
+    expected = {"5 or more left": 20, "on it": 70, "1 right": 10}
+    assert {name: share for name, share in shares.items() if share} == pytest.approx(expected)
+    assert dict(zip(lex.x, lex.y, strict=True))["on it"] == pytest.approx(100)
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == (
+        "most attended word, counted from the linked one", "linked words (%)",
+    )  # fmt: skip
+
+
 # Side by side
 
 
 def test_every_weight_of_a_given_target_is_there(runs):
     source, target = "ein hund sieht ein qqq", "one dog sees one qqq"
-    frame = attention(list(runs.values()), source, target)
+    frame = ATTENTION.among(list(runs.values()), source=source, target=target)
     assert frame["run"].unique().tolist() == ["words", "pieces"]
     for name, run in runs.items():
         own = frame[frame["run"] == name]
@@ -323,10 +347,10 @@ def test_every_weight_of_a_given_target_is_there(runs):
 def test_without_a_target_each_system_has_its_own_translation(runs):
     source = "ein hund sieht ein haus"
     for run in runs.values():
-        own = attention([run], source)
+        own = attention(run, source)
         tokens = open_system(run).translate([source])[0].hypotheses[0].tokens
         pieces = own.drop_duplicates("target_position")["target_piece"].tolist()
-        assert pieces == [*run.pipeline.target_pieces(tokens), "</s>"]
+        assert pieces == [*run.pipeline.target.pieces(tokens), "</s>"]
         sums = own.groupby(["layer", "head", "target_position"])["weight"].sum()
         assert sums.tolist() == pytest.approx([1.0] * len(sums), abs=1e-5)
 
@@ -336,7 +360,7 @@ def test_without_a_target_each_system_has_its_own_translation(runs):
 
 def test_a_blank_sentence_has_no_attention(runs):
     with pytest.raises(CorpusError, match="source sentence: blank; give a sentence"):
-        attention([runs["words"]], " \t")
+        attention(runs["words"], " \t")
 
 
 @pytest.fixture
@@ -347,9 +371,9 @@ def phrase_run(runs, tmp_path) -> Run:
 
 def test_a_phrase_based_system_has_nothing_to_look_at(phrase_run, tiny_corpus, links):
     with pytest.raises(RunError, match=r"run 'moses': a phrase-based system .*; choose a transformer"):
-        attention([phrase_run], "ein hund")
+        ATTENTION.of(phrase_run, source="ein hund")
     with pytest.raises(RunError, match="run 'moses'"):
-        attention_shift(phrase_run, tiny_corpus, "test", links)
+        SHIFT.of(phrase_run, corpus=tiny_corpus, split="test", links=links)
 
 
 def test_links_must_be_as_many_as_pairs(runs, tiny_corpus, links):

@@ -14,9 +14,15 @@ from support.linear_model import LinearModel
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.alignment.word_pairs import word_pairs
 from nmtlab.analysis.attention.shift import attention_error, attention_shift, peak_shifts, sink_summary
-from nmtlab.analysis.attribution.agreement import AGREEMENT, EXPLANATIONS, agreement
+from nmtlab.analysis.attribution.agreement import AGREEMENT, AGREEMENT_OF, EXPLANATIONS, agreement
 from nmtlab.analysis.attribution.contrast import Contrast
-from nmtlab.analysis.attribution.contributions import METHODS, Instead, contributions, word_contributions
+from nmtlab.analysis.attribution.contributions import (
+    METHODS,
+    Instead,
+    contribution_figure,
+    contributions,
+    word_contributions,
+)
 from nmtlab.analysis.attribution.erasure import erasure
 from nmtlab.analysis.attribution.gradients import baseline, input_x_gradient, integrated_gradients, token_scores
 from nmtlab.errors import CorpusError, NmtlabError
@@ -134,7 +140,7 @@ def test_a_contrast_is_the_difference_of_what_contributes_to_both_tokens(method,
 def test_contributions_have_the_form_of_attention_and_name_what_is_compared(method):
     system = random_system("fixnorm+lex")
     source, target = "olim Fauchi deydi", "scientist Fauci says"
-    frame = contributions("lex", system, source, target, method, Instead(1, "Chan"))
+    frame = contributions(system, source, target, method, Instead(1, "Chan"))
     labels = frame.drop_duplicates("target_position")["target_piece"].tolist()
     assert labels == ["scientist", "Fauci, not Chan", "says", "</s>"]
     assert frame.drop_duplicates("source_position")["source_piece"].tolist() == [*source.split(), "</s>"]
@@ -143,7 +149,6 @@ def test_contributions_have_the_form_of_attention_and_name_what_is_compared(meth
     expected = EXPLAIN[method](system.model, *ids, Contrast(1, chan))
     grid = frame.pivot(index="target_position", columns="source_position", values="weight")
     np.testing.assert_allclose(grid, expected, atol=1e-9)
-    assert set(frame["run"]) == {"lex"}
     assert set(frame["layer"]) == set(frame["head"]) == {1}
 
 
@@ -151,23 +156,43 @@ def test_what_cannot_be_compared_is_refused():
     system = random_system("layer")
     for instead, message in ((Instead(9, "Chan"), "target position 9"), (Instead(-1, "Chan"), "from 0 to 2")):
         with pytest.raises(NmtlabError, match=message):
-            contributions("x", system, "olim deydi", "Fauci says", "erasure", instead)
+            contributions(system, "olim deydi", "Fauci says", "erasure", instead)
     with pytest.raises(NmtlabError, match="'qqq': not in the en vocabulary"):
-        contributions("x", system, "olim deydi", "Fauci says", "erasure", Instead(0, "qqq"))
+        contributions(system, "olim deydi", "Fauci says", "erasure", Instead(0, "qqq"))
     with pytest.raises(CorpusError, match="blank"):
-        contributions("x", system, "  ", "Fauci says")
+        contributions(system, "  ", "Fauci says")
 
 
 def test_a_system_without_end_has_nothing_that_contributes_to_it():
     pipeline = hand_made_pipeline(SOURCE, TARGET)
     torch.manual_seed(1)
     settings = SYSTEMS["scale"].model_copy(update={"plan_length": True})
-    model = build_model(settings, pipeline.source_size, pipeline.target_allowed, joint=False).eval()
+    model = build_model(settings, pipeline.source.size, pipeline.target_allowed, joint=False).eval()
     for method in ("input × gradient", "integrated gradients"):
-        frame = contributions("plan", translator(model, pipeline), "olim deydi", "Fauci says", method)
+        frame = contributions(translator(model, pipeline), "olim deydi", "Fauci says", method)
         end = frame["target_piece"] == "</s>"
         assert (frame.loc[end, "weight"] == 0).all()
         assert (frame.loc[~end, "weight"] != 0).any()
+
+
+def test_contributions_of_all_runs_share_a_scale_around_zero():
+    system = random_system("fixnorm+lex")
+    frame = contributions(system, "olim deydi", "Fauci says").assign(run="a")
+    figure = contribution_figure(
+        pd.concat((frame, frame.assign(run="b", weight=3 * frame["weight"]))), "erasure", {"a": [(0, 1)]}
+    )
+    maps = [trace for trace in figure.data if trace.type == "heatmap"]
+    most = 3 * frame["weight"].abs().max()
+    assert [(trace.zmin, trace.zmax) for trace in maps] == [(pytest.approx(-most), pytest.approx(most))] * 2
+    assert maps[0].colorbar.title.text == "nats"
+    assert figure.layout.title.text == "Contribution of each source word, by erasure"
+    (ring,) = [trace for trace in figure.data if trace.type == "scatter" and len(trace.x)]
+    assert (list(ring.x), list(ring.y)) == ([0], [1])
+
+
+def test_contributions_of_nothing_have_a_scale_too():
+    frame = contributions(random_system("fixnorm+lex"), "olim deydi", "Fauci says").assign(run="a", weight=0.0)
+    assert contribution_figure(frame, "erasure").data[0].zmax == 1
 
 
 # Against links
@@ -198,5 +223,16 @@ def test_the_agreement_of_each_method_is_stored_with_the_run(trained, tiny_corpu
     run = Run(tmp_path / "copy")
     for method in EXPLANATIONS:
         asked = {"corpus": tiny_corpus, "part": "dev", "method": method, "sample": 3}
-        assert AGREEMENT.stored(run, **asked) is None
-        pd.testing.assert_frame_equal(AGREEMENT.of(run, **asked), AGREEMENT.stored(run, **asked))
+        assert AGREEMENT_OF.stored(run, **asked) is None
+        pd.testing.assert_frame_equal(AGREEMENT_OF.of(run, **asked), AGREEMENT_OF.stored(run, **asked))
+
+
+@pytest.mark.full
+def test_each_method_of_each_run_has_its_shares(trained, tiny_corpus, tmp_path):
+    run = Run(shutil.copytree(trained[0].folder, tmp_path / "copy"))
+    view = AGREEMENT.view(run, corpus=tiny_corpus, part="dev", methods=("attention", "erasure"), sample=5)
+    expected = [agreement(run, tiny_corpus, "dev", method, 5)["on"].item() for method in ("attention", "erasure")]
+    assert view.frame["on"].tolist() == pytest.approx(expected)
+    linked, first = view.figure.data
+    assert list(linked.y) == list(first.y) == ["attention", "erasure"]
+    assert list(linked.x) == pytest.approx([100 * share for share in expected])

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
-from nmtlab.analysis.attention.weights import attention_of
-from nmtlab.analysis.languages.shared_types import shared_types
+from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.languages.shared_words import shared_types
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.analysis.lexical.lexicon import system_translations
 from nmtlab.analysis.lexical.logits import decompose
@@ -66,7 +66,7 @@ SHOWN = {
     "norms": lambda system, _: word_norms(system)[["word", "count"]],
     "tokens": lambda system, pair: token_probabilities(system, *pair)[["piece", "count"]],
     "logits": lambda system, pair: decompose(system, *pair, 0, top=EVERYTHING)[["word", "count"]],
-    "attention": lambda system, pair: attention_of("", system, *pair)[["target_piece", "target_count"]],
+    "attention": lambda system, pair: attention(system, *pair)[["target_piece", "target_count"]],
 }
 
 
@@ -111,7 +111,7 @@ def test_source_words_are_counted_in_the_language_of_the_direction(system, sourc
     lexicon = system_translations(directed, k=1)
     assert set(lexicon["source"]) == set(expected) - {"</s>"}
     assert all(lexicon["count"] == lexicon["source"].map(expected))
-    frame = attention_of("", directed, TEXTS[source][0], TEXTS["en"][0])
+    frame = attention(directed, TEXTS[source][0], TEXTS["en"][0])
     tag, *pieces = frame[["source_piece", "source_count"]].drop_duplicates().itertuples(index=False)
     assert tuple(tag) == ("<2en>", 4 * sum(TIMES.values()))
     assert all(count == expected[piece] for piece, count in pieces)

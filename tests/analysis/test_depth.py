@@ -2,10 +2,23 @@
 
 import pandas as pd
 import pytest
+from support.figures import assert_dressed
 from support.learned import learned_run
+from support.packed import packed_folder
 
-from nmtlab.analysis.dynamics.depth import GROUPS, g_by_depth, g_fits, g_slopes, g_trends
+from nmtlab.analysis.dynamics.depth import (
+    G_BY_DEPTH,
+    GROUPS,
+    SLOPES_OF_G,
+    depth_figure,
+    g_by_depth,
+    g_fits,
+    g_slopes,
+    g_trends,
+    slopes_figure,
+)
 from nmtlab.errors import RunError
+from nmtlab.runs.run import Run
 
 
 @pytest.fixture(scope="module")
@@ -78,4 +91,48 @@ def test_one_layer_has_no_slope(tiny_corpus, tiny_recipe, tmp_path):
 def test_a_run_without_scalenorm_is_refused(tiny_corpus, tiny_recipe, tmp_path):
     layer = {"model.norm": "layer", "model.fixnorm": False, "training.max_evaluations": 1}
     with pytest.raises(RunError, match="no values of g"):
-        g_by_depth(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(layer)))
+        g_trends(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(layer)))
+
+
+def test_g_is_drawn_in_two_panels_with_its_lines():
+    values = pd.DataFrame(
+        [("a", "attention", "encoder", "encoder", depth, g) for depth, g in ((1, 1.0), (2, 2.0), (3, 6.0))]
+        + [("a", "feed-forward", "final", "decoder", 3, 9.0)],
+        columns=["run", "panel", "group", "side", "depth", "g"],
+    )
+    figure = depth_figure(values)
+    assert_dressed(figure)
+    assert [(list(t.x), list(t.y), t.xaxis) for t in figure.data if t.mode == "markers"] == [
+        ([1, 2, 3], [1.0, 2.0, 6.0], "x"), ([3], [9.0], "x2"),
+    ]  # fmt: skip
+    (line,) = [trace for trace in figure.data if trace.mode == "lines"]
+    assert list(line.y) == pytest.approx([0.5, 5.5])
+
+
+def test_slopes_of_g_are_drawn_over_updates_a_line_a_group():
+    slopes = pd.DataFrame(
+        [
+            ("a", panel, "encoder", step, slope)
+            for panel in ("attention", "feed-forward")
+            for step, slope in ((100, -0.1), (200, 0.2))
+        ],
+        columns=["run", "panel", "group", "step", "slope"],
+    )
+    figure = slopes_figure(slopes)
+    assert_dressed(figure)
+    assert [(list(t.x), list(t.y), t.xaxis, t.showlegend) for t in figure.data] == [
+        ([100, 200], [-0.1, 0.2], "x", True), ([100, 200], [-0.1, 0.2], "x2", False),
+    ]  # fmt: skip
+
+
+def test_slopes_of_g():
+    without = Run(packed_folder("deep-de-en.pre-layernorm"))
+    for analysis in (G_BY_DEPTH, SLOPES_OF_G):
+        with pytest.raises(RunError, match="no values of g; choose a run with ScaleNorm"):
+            analysis.view(without)
+    run = Run(packed_folder("deep-de-en.pre-scalenorm"))
+    pd.testing.assert_series_equal(G_BY_DEPTH.view(run).frame["slope"], g_fits(g_by_depth(run))["slope"])
+    slopes, table = g_slopes(run), SLOPES_OF_G.view(run).frame
+    for step in (slopes["step"].min(), slopes["step"].max()):
+        own = slopes[slopes["step"] == step].sort_values(["panel", "group"])
+        assert table.sort_values(["panel", "group"])[str(step)].tolist() == own["slope"].tolist()

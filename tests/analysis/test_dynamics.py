@@ -1,12 +1,27 @@
 """Curves of a training: as they were logged, and spikes by hand."""
 
+import json
 import math
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
+from support.figures import assert_dressed
 
-from nmtlab.analysis.dynamics.curves import dev_curve, gradient_curve, gradient_quantiles, spike_counts
+from nmtlab.analysis.dynamics.curves import (
+    DEV_CURVE,
+    GRADIENT_CURVE,
+    dev_curve,
+    dev_figure,
+    gradient_curve,
+    gradient_figure,
+    gradient_quantiles,
+    loss_curve,
+    loss_figure,
+    spike_counts,
+)
+from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 
@@ -82,3 +97,60 @@ def test_a_norm_that_is_not_finite_is_the_largest(trained, tmp_path):
 
 def test_a_run_without_gradients_has_no_quantiles(trained, tmp_path):
     assert gradient_quantiles(with_norms(trained[0], tmp_path, [1.0]), first=2).empty
+
+
+@pytest.mark.parametrize(("score", "unit"), [("bleu", "%"), ("perplexity", "per token")])
+def test_dev_curves_show_the_scores_and_their_unit(trained, score, unit):
+    curve = dev_curve(trained[0])
+    figure = dev_figure(curve, score, over="minutes")
+    assert_dressed(figure)
+    (line,) = figure.data
+    assert list(line.y) == list(curve[score])
+    assert list(line.x) == list(curve["minutes"])
+    assert unit in figure.layout.yaxis.title.text
+    assert line.marker.symbol.count("star") == 1
+
+
+def test_every_spike_is_drawn_however_long_the_training():
+    spike = np.zeros(10_000, dtype=bool)
+    spike[[3, 7001]] = True
+    curve = pd.DataFrame({"run": "a", "step": range(1, 10_001), "norm": 1.0, "median": 1.0, "spike": spike})
+    figure = gradient_figure(curve)
+    assert_dressed(figure)
+    (crosses,) = [trace for trace in figure.data if trace.mode == "markers"]
+    assert list(crosses.x) == [4, 7002]
+    assert all(len(line.x) <= 2000 for line in figure.data if line.mode == "lines")
+
+
+def test_the_median_of_the_gradient_is_drawn(trained):
+    curve = gradient_curve(trained[0])
+    assert list(gradient_figure(curve).data[-1].y) == list(curve["median"])
+
+
+def test_a_loss_is_drawn_with_the_terms_that_add_up_to_it(trained):
+    curve = loss_curve(trained[0])
+    whole, *terms = loss_figure(curve).data
+    assert whole.name == "whole"
+    assert [term.name for term in terms] == ["whole: cross entropy", "whole: label smoothing"]
+    assert np.sum([term.y for term in terms], axis=0) == pytest.approx(np.array(whole.y))
+    assert len({line.line.dash for line in (whole, *terms)}) == 3
+
+
+def test_of_a_run_that_did_not_log_terms_the_loss_alone_is_drawn(trained, tmp_path):
+    run = Run(shutil.copytree(trained[0].folder, tmp_path / "old"))
+    lines = [{key: v for key, v in line.items() if key != "terms"} for line in read_log(run.folder / "metrics.jsonl")]
+    (run.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (alone,) = loss_figure(loss_curve(run)).data
+    assert list(alone.y) == [line["loss"] for line in lines if line["kind"] == "train"]
+
+
+def test_the_best_evaluation(trained):
+    run, _ = trained
+    assert DEV_CURVE.view(run).frame[["step", "bleu"]].to_numpy().tolist() == [
+        [run.best_step, dev_curve(run)["bleu"].max()]
+    ]
+
+
+def test_spikes_by_quarter(trained):
+    run, _ = trained
+    assert GRADIENT_CURVE.view(run).frame["updates"].sum() == len(run.gradient_norms())

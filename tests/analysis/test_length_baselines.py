@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.search.length_baselines import (
+    BASELINE_LENGTHS,
     BASELINES,
     baseline_lengths,
     kernel_shares,
     length_models,
+    length_models_figure,
     linear_shares,
     stored_length_models,
 )
@@ -129,7 +131,7 @@ def test_the_length_model_and_its_baselines_stand_in_one_line_each(planned, tiny
 
 def test_what_has_no_baseline_is_refused(planned, trained, tiny_corpus, make_corpus):
     with pytest.raises(RunError, match="it does not plan lengths; choose a run of the recipe 'planned'"):
-        baseline_lengths(trained[0], tiny_corpus, "linear")
+        BASELINE_LENGTHS.of(trained[0], corpus=tiny_corpus, baseline="linear")
     other = make_corpus()
     (other / "train.de").write_text("ein Hund\n", encoding="utf-8")
     (other / "train.en").write_text("one dog\n", encoding="utf-8")
@@ -137,3 +139,13 @@ def test_what_has_no_baseline_is_refused(planned, trained, tiny_corpus, make_cor
         baseline_lengths(planned, ParallelCorpus.open(other), "linear")
     with pytest.raises(CorpusError):
         baseline_lengths(planned, ParallelCorpus(tiny_corpus.folder, "en", "de"), "kernel")
+
+
+def test_length_models_have_a_panel_a_measure_and_a_line_a_system():
+    lines = pd.DataFrame(
+        {"system": ["ours", "a <line>"], "error": [2.5, 2.0], "among 5": [0.6, 0.7], "nll": [2.4, 2.6]}
+    )
+    figure = length_models_figure(lines)
+    assert [list(trace.x) for trace in figure.data] == [[2.5, 2.0], [0.6, 0.7], [2.4, 2.6]]
+    assert {tuple(trace.y) for trace in figure.data} == {("ours", "a &lt;line&gt;")}
+    assert "nats" in figure.layout.xaxis3.title.text

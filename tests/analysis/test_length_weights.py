@@ -87,4 +87,4 @@ def test_the_text_is_translated_once_for_all_lengths_and_weights(planned, tiny_c
 
 def test_a_run_that_plans_none_is_refused(trained, tiny_corpus):
     with pytest.raises(RunError, match="does not plan lengths"):
-        translations_by_length(trained[0], tiny_corpus)
+        TRANSLATIONS_BY_LENGTH.of(trained[0], corpus=tiny_corpus)

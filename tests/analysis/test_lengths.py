@@ -9,13 +9,16 @@ import torch
 
 from nmtlab.analysis.search.beams import described, outcome
 from nmtlab.analysis.search.lengths import (
+    PLANNED_LENGTHS,
+    calibration_figure,
     length_calibration,
     length_errors,
     length_plan,
+    lengths_figure,
     oracle_lengths,
     planned_lengths,
 )
-from nmtlab.analysis.search.search_errors import search_errors
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -62,13 +65,13 @@ def test_told_the_lengths_of_references_translations_are_as_long(planned, tiny_c
             system.model, system.model.encode(ids), SearchSettings(beam_size=2), oracle_lengths=told
         )[0].hypotheses
         assert row.length == len(alone.tokens) == length
-        assert row.text == system.pipeline.target_text(alone.tokens)
+        assert row.text == system.pipeline.target.text(alone.tokens)
         assert row.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
 
 
 def test_exact_search_is_refused_as_there_is_no_end_and_the_score_is_named(planned, tiny_corpus):
     with pytest.raises(RunError, match="plans lengths and generates no EOS to search for"):
-        next(search_errors(planned, tiny_corpus, "dev"))
+        SEARCH_ERRORS.of(planned, corpus=tiny_corpus, split="dev")
     asked = SearchSettings(beam_size=2, score="average", length_candidates=3)
     assert outcome(planned, tiny_corpus, "dev", asked, 2).iloc[0]["score"] == "planned"
     assert described(planned, asked) == "planned, 3 lengths"
@@ -118,7 +121,7 @@ def test_the_interval_of_a_share_of_right_lengths_is_wilsons_and_never_empty():
 
 def test_a_run_that_plans_none_is_refused(trained, tiny_corpus):
     with pytest.raises(RunError, match="it does not plan lengths; choose a run of the recipe 'planned'"):
-        planned_lengths(trained[0], tiny_corpus)
+        PLANNED_LENGTHS.of(trained[0], corpus=tiny_corpus)
 
 
 def test_the_plan_of_a_sentence_has_every_length_and_those_that_are_decoded(planned):
@@ -140,3 +143,32 @@ def test_a_length_that_may_not_be_is_not_tried(planned):
 def test_an_ordinary_system_has_no_plan(trained):
     with pytest.raises(RunError, match="does not plan lengths"):
         length_plan(trained[0], "ein Hund singt")
+
+
+def test_lengths_that_are_decoded_stand_out():
+    plan = pd.DataFrame({"length": [0, 1, 2], "probability": [0.1, 0.7, 0.2], "tried": [False, True, True]})
+    figure = lengths_figure(plan, reference=2)
+    (bars,) = figure.data
+    assert list(bars.y) == pytest.approx([0.1, 0.7, 0.2])
+    assert bars.marker.color[1] == bars.marker.color[2] != bars.marker.color[0]
+    assert figure.layout.shapes[0].x0 == 2
+
+
+def test_calibration_has_a_panel_a_text_and_a_line_a_system_beside_the_diagonal():
+    bins = pd.DataFrame(
+        {
+            "row": ["de-en", "de-en", "gl-en"], "column": ["planned"] * 3, "probability": [0.1, 0.3, 0.2],
+            "right": [0.1, 0.2, 0.25], "low": [0.09, 0.15, math.nan], "high": [0.11, 0.22, math.nan],
+        }
+    )  # fmt: skip
+    figure = calibration_figure(bins)
+    drawn = {(trace.name, trace.xaxis): trace for trace in figure.data}
+    assert list(drawn["planned", "x"].y) == [0.1, 0.2]
+    assert list(drawn["planned", "x2"].y) == [0.25]
+    errors = drawn["planned", "x"].error_y
+    assert list(errors.array) == pytest.approx([0.01, 0.02])
+    assert list(errors.arrayminus) == pytest.approx([0.01, 0.05])
+    for axis in ("x", "x2"):
+        diagonal = drawn["perfect calibration", axis]
+        assert list(diagonal.x) == list(diagonal.y) == [0, pytest.approx(0.315)]
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["perfect calibration", "planned"]

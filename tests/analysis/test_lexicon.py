@@ -19,15 +19,21 @@ from nmtlab.analysis.lexical.lexicon import (
     agreement,
     agreement_by_frequency,
     gold_translations,
+    lexicon_figure,
     precision,
     system_translations,
     table_translations,
 )
 from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.figures.theme import plain
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
 COLUMNS = ["source", "count", "rank", "target", "probability"]
 LOGITS = {"Fauchi": [0.0, 1.0, 9.0, 3.0, 5.0], "olim": [0.0, 1.0, 2.0, 4.0, 3.0]}
+HOSTILE = "<img src=x onerror=alert(1)>"
+DRAWN = pd.DataFrame(
+    [("learned", "dog", 0.75), ("learned", "cat", 0.125), ("gold", "dog", 1.0)], columns=["by", "target", "probability"]
+)
 
 
 def lexical_system():
@@ -175,3 +181,33 @@ def test_a_lexicon_is_judged_by_the_gold_of_its_corpus(tmp_path):
 def test_a_corpus_without_gold_is_refused(tiny_corpus):
     with pytest.raises(CorpusError, match=r"corpus 'tiny': no gold/forms.de-en.tsv; choose a corpus of artificial"):
         gold_translations(tiny_corpus, lexical_system().pipeline)
+
+
+def test_who_says_what_with_which_probability():
+    learned, gold = lexicon_figure("hund", DRAWN).data
+    assert (learned.name, list(learned.x), list(learned.y)) == ("learned", ["dog", "cat"], [0.75, 0.125])
+    assert (gold.name, list(gold.x), list(gold.y)) == ("gold", ["dog"], [1.0])
+    assert learned.marker.color != gold.marker.color
+
+
+def test_one_voice_alone_is_named_too():
+    figure = lexicon_figure("hund", DRAWN[:2])
+    assert figure.layout.showlegend
+    assert figure.layout.title.text == "Translations of hund"
+
+
+def test_numbers_are_names_of_translations_and_not_places_on_an_axis():
+    figure = lexicon_figure("7", DRAWN.assign(target=["7", "11", "7"]))
+    assert figure.layout.xaxis.type == "category"
+
+
+def test_words_are_drawn_as_text_and_not_as_tags():
+    figure = lexicon_figure(HOSTILE, DRAWN.assign(by=HOSTILE, target=HOSTILE))
+    figure.update_layout(meta=None)  # which is not drawn
+    assert "<img" not in str(figure.to_dict())
+    assert plain(HOSTILE) in figure.layout.title.text
+    assert {trace.name for trace in figure.data} == {plain(HOSTILE)}
+
+
+def test_a_word_without_translations_is_an_empty_figure():
+    assert not lexicon_figure("hund", DRAWN[:0]).data

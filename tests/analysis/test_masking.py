@@ -7,10 +7,9 @@ import torch
 from support.packed import packed_folder
 
 from nmtlab.analysis.alignment.reference_links import kept_links
-from nmtlab.analysis.attention.masking import masked_losses, masking_summary
+from nmtlab.analysis.attention.masking import MASKING, masking_figure, masking_summary
 from nmtlab.analysis.attention.shift import attention_shift
 from nmtlab.errors import RunError
-from nmtlab.plots import masking_figure
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.segmentation.vocabulary import BOS, UNK
@@ -29,7 +28,8 @@ def tied() -> tuple[Run, list[frozenset]]:
 @pytest.fixture(scope="module")
 def losses(tied) -> dict[str, pd.DataFrame]:
     run, links = tied
-    return {place: masked_losses(run, run.sentences, "dev", links, place) for place in ("first", "last")}
+    asked = {"corpus": run.sentences, "split": "dev", "links": links}
+    return {place: MASKING.among([run], **asked, place=place) for place in ("first", "last")}
 
 
 def by_hand(run: Run, source: str, target: str, hidden: int | None) -> list[float]:
@@ -95,7 +95,7 @@ def test_the_summary_is_a_mean_by_group_and_the_figure_has_those_whose_peak_was_
     assert summary.to_dict("list") == {
         "run": ["x", "x"], "linked": ["it", "others"], "peak": [True, False], "words": [2, 1], "cost": [1.5, 0.5],
     }  # fmt: skip
-    (bars,) = masking_figure(summary).data
+    (bars,) = masking_figure(losses).data
     assert bars.x.tolist() == ["linked to it", "linked to other words", "not linked"]
     np.testing.assert_array_equal(bars.y, [1.5, np.nan, np.nan])
 
@@ -104,4 +104,4 @@ def test_the_summary_is_a_mean_by_group_and_the_figure_has_those_whose_peak_was_
 def test_a_transformer_is_refused():
     run = Run(packed_folder("multi30k-de-en.small"))
     with pytest.raises(RunError, match="not recurrent; choose a run whose"):
-        masked_losses(run, run.sentences, "dev", [])
+        MASKING.of(run, corpus=run.sentences, split="dev", links=[])

@@ -24,7 +24,7 @@ def expected_neighbours(system, word: str) -> list[tuple[str, float, int, float]
     types = system.model.output_ids.tolist()
     vectors = system.model.embeddings()["output"].detach().double().numpy()[types]
     words = system.pipeline.target.vocabulary.tokens(types)
-    counts = system.pipeline.target_counts[types].tolist()
+    counts = system.pipeline.target.counts[types].tolist()
     asked = vectors[words.index(word)]
     lengths = np.linalg.norm(vectors, axis=1)
     cosines = vectors @ asked / (lengths * np.linalg.norm(asked))
@@ -64,7 +64,7 @@ def test_a_word_of_length_0_is_beside_nothing():
     nothing, *others = system.pipeline.target.vocabulary.tokens([4, 5, 6])
     assert neighbours(system, nothing, k=4)["cos"].tolist() == [0.0] * 4
     assert neighbours(system, others[0], k=1).to_dict("records") == [
-        {"word": "</s>", "cos": 1.0, "count": system.pipeline.target_counts[2], "norm": 1.0}
+        {"word": "</s>", "cos": 1.0, "count": system.pipeline.target.counts[2], "norm": 1.0}
     ]
 
 

@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 import torch
 from hypothesis import given
@@ -18,13 +19,23 @@ from support.hand_made_model import (
     translator,
 )
 
-from nmtlab.analysis.lexical.norms import norm_bins, norm_correlations, spearman, word_norms
+from nmtlab.analysis.lexical.norms import (
+    NORMS_BY_FREQUENCY,
+    norm_bins,
+    norm_correlations,
+    norm_figure,
+    spearman,
+    word_norms,
+)
 from nmtlab.errors import RunError
+from nmtlab.figures.theme import plain
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system, train
 from nmtlab.workspace import Workspace
+
+HOSTILE = "<script>alert(1)</script>"
 
 
 def test_words_come_by_falling_count_with_their_length_and_bias():
@@ -67,7 +78,7 @@ def test_an_untied_system_is_measured_at_its_output_layer():
 def test_types_that_may_not_be_produced_are_left_out():
     pipeline = hand_made_pipeline({"Fauchi": 8}, {"Chan": 40, "Fauci": 0, "Jenner": 8})
     settings = RnnSettings(d_model=4)
-    model = build_model(settings, pipeline.source_size, pipeline.target_allowed, joint=False)
+    model = build_model(settings, pipeline.source.size, pipeline.target_allowed, joint=False)
     frame = word_norms(translator(model, pipeline))
     assert frame[["id", "rank"]].to_numpy().tolist() == [[4, 1], [6, 2]]
     assert frame["used_norm"].to_numpy() == pytest.approx(frame["norm"].to_numpy())
@@ -152,11 +163,71 @@ def test_a_run_with_neither_weights_nor_lengths_is_refused(trained, tmp_path):
     run, _ = trained
     bare = Run.create(tmp_path / "bare", run.recipe, {}, run.pipeline)
     with pytest.raises(RunError, match="run 'bare': neither weights nor logged norms of word vectors; train it"):
-        word_norms(bare)
+        NORMS_BY_FREQUENCY.of(bare)
 
 
 def test_a_phrase_based_run_is_refused(trained, tmp_path):
     run, _ = trained
     moses = Run.create(tmp_path / "moses", run.recipe.with_changes({"model.family": "phrase"}), {}, run.pipeline)
     with pytest.raises(RunError, match="run 'moses': a phrase-based system"):
-        word_norms(moses)
+        NORMS_BY_FREQUENCY.of(moses)
+
+
+def test_a_view_has_the_rank_correlations_and_stores_nothing(trained):
+    run, _ = trained
+    stored = run.answers(NORMS_BY_FREQUENCY.key)
+    view = NORMS_BY_FREQUENCY.view([run], bin_size=5)
+    words = word_norms(run)
+    assert list(view.frame["spearman"].dropna()) == list(norm_correlations(words)["spearman"].dropna())
+    assert [len(points.y) for points in traces(view.figure, "markers")] == [len(words)] * 2
+    assert run.answers(NORMS_BY_FREQUENCY.key) == stored
+
+
+def test_words_are_drawn_only_if_asked_for(trained):
+    assert not traces(NORMS_BY_FREQUENCY.view(trained[0], points=False).figure, "markers")
+
+
+@pytest.fixture(scope="module")
+def words(trained) -> pd.DataFrame:
+    return word_norms(trained[0]).assign(run=HOSTILE)
+
+
+def traces(figure: go.Figure, mode: str) -> list:
+    return [trace for trace in figure.data if trace.mode == mode]
+
+
+def test_norms_are_drawn_by_bin_and_by_word(words):
+    bins, figure = norm_bins(words, 5), norm_figure(words, 5)
+    for quantity, line in zip(("used_norm", "bias"), traces(figure, "lines+markers"), strict=True):
+        assert list(line.y) == list(bins.loc[bins["quantity"] == quantity, "median"])
+    points = traces(figure, "markers")
+    assert [list(trace.y) for trace in points] == [list(words["used_norm"]), list(words["bias"])]
+    assert list(points[0].customdata[:, 0]) == list(words["word"])
+    assert {trace.meta for trace in points} == {HOSTILE}
+    assert [axis.title.text for axis in figure.select_xaxes()] == ["frequency rank of the word"] * 2
+    assert figure.layout.title.text
+
+
+def test_norms_that_are_equal_up_to_rounding_are_drawn_as_equal(words):
+    def drawn_range(low: float, high: float) -> tuple[float, float] | None:
+        return norm_figure(words.assign(used_norm=np.linspace(low, high, len(words)))).layout.yaxis.range
+
+    for middle, low, high in ((3.5, 3.4999996, 3.5000004), (-2.0, -2.0, -2.0)):
+        assert drawn_range(low, high) == pytest.approx((middle - abs(middle) / 10, middle + abs(middle) / 10), abs=1e-6)
+    assert drawn_range(3.4, 3.5) is None
+    assert drawn_range(0.0, 0.0) is None
+
+
+def test_names_and_words_are_shown_as_text_and_not_as_tags(words):
+    figure = norm_figure(words.assign(word=HOSTILE))
+    figure.update_traces(customdata=None, meta=None)  # nothing of them is shown but counts
+    assert "<script" not in str(figure.to_dict())
+    assert plain(HOSTILE) in [trace.name for trace in figure.data]
+
+
+def test_of_many_words_every_nth_is_drawn(words):
+    many = words.loc[words.index.repeat(5000 // len(words) + 1)].assign(rank=lambda frame: range(1, len(frame) + 1))
+    points = traces(norm_figure(many, 5), "markers")
+    step = -(-len(many) // 1000)
+    assert step > 1
+    assert all(list(trace.x) == list(range(1, len(many) + 1, step)) for trace in points)

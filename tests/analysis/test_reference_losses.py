@@ -1,14 +1,19 @@
 """What is said of given translations, against forced decoding of each alone."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from support.packed import packed_folder
 
-from nmtlab.analysis.search.reference_losses import loss_of_rests, losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.analysis.search.reference_losses import (
+    LOSSES_BY_REST,
+    REFERENCE_LOSSES,
+    loss_of_rests,
+    losses_by_rest,
+    losses_by_seen,
+    reference_losses,
+)
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode
@@ -69,15 +74,14 @@ def test_references_have_their_loss_and_whether_training_had_as_long_a_target(sh
         assert (left_out["loss"] - loss_alone(short, source, target)).abs().min() < 1e-3
 
 
-def test_a_phrase_based_run_is_refused_and_so_is_a_text_in_other_languages(planned, tiny_corpus, tmp_path):
-    moses = Run(shutil.copytree(packed_folder("small-qaa-en.moses"), tmp_path / "moses"))
-    own = ParallelCorpus(tiny_corpus.folder, "qaa", "en")
+def test_a_phrase_based_run_is_refused_and_so_is_a_text_in_other_languages(planned, tiny_corpus):
+    moses = Run(packed_folder("small-qaa-en.moses"))
     backwards = ParallelCorpus(tiny_corpus.folder, tiny_corpus.target, tiny_corpus.source)
-    for analysis in (reference_losses, losses_by_rest):
+    for analysis, part in ((REFERENCE_LOSSES, "part"), (LOSSES_BY_REST, "split")):
         with pytest.raises(RunError, match="phrase"):
-            analysis(moses, own, "dev")
+            analysis.of(moses, corpus=moses.sentences, **{part: "dev"})
         with pytest.raises(CorpusError):
-            analysis(planned, backwards, "dev")
+            analysis.of(planned, corpus=backwards, **{part: "dev"})
 
 
 def test_the_loss_is_of_a_token_in_all_sentences_together():

@@ -16,7 +16,6 @@ from nmtlab.analysis.search.beams import (
     decoded,
     missed_by_beams,
     outcome,
-    stored_sweeps,
     sweep,
     text_of,
     varied,
@@ -84,15 +83,6 @@ def test_of_what_was_not_searched_to_the_end_it_is_not_said_whether_beams_miss_i
     missed = missed_by_beams(run, tiny_corpus, [LOG_PROB.beam_size], "dev", LOG_PROB, budget=1, sample=3)
     assert list(missed["sentences"]) == [0]
     assert missed["errors"].isna().all()
-
-
-def test_curves_of_beams_say_what_they_miss_where_that_was_asked(run, tiny_corpus):
-    searches = varied(LOG_PROB, "beam_size", [1, 2, 3])
-    asked = {"corpus": tiny_corpus, "split": "dev", "sample": 5}
-    sweep(run, searches=searches, **asked)
-    MISSED_BY_BEAMS.of(run, beams=[1, 2], search=LOG_PROB, budget=5000, **asked)
-    curve = stored_sweeps([run]).query("split == 'dev' and sentences == 5").set_index("beam_size")
-    assert curve["errors"].notna().to_dict() == {1: True, 2: True, 3: False}
 
 
 def test_what_was_interrupted_goes_on_with_the_next_sentence(run, tiny_corpus):
@@ -212,20 +202,6 @@ def test_a_blank_sentence_keeps_its_line_and_every_reference_counts(run, ragged)
     assert (row["sentences"], row["empty"]) == (4, (found["length"] == 0).sum() / 3 - 1 / 3)
 
 
-def test_curves_that_are_searched_otherwise_have_other_names(run, tiny_corpus):
-    ways = [LOG_PROB, *(LOG_PROB.model_copy(update=own) for own in ({"coverage": 0.2}, {"allow_empty": False}))]
-    for search in ways:
-        sweep(run, tiny_corpus, varied(search, "beam_size", [1, 2]), "dev", 3)
-    sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "test", 3)
-    names = [name.removeprefix(f"{run.name}, ") for name in sorted(set(stored_sweeps([run])["name"]))]
-    assert names == [
-        "log-prob, coverage 0.2, up to 3 tokens more, 3 sampled sentences of tiny dev",
-        "log-prob, up to 3 tokens more, 3 sampled sentences of tiny dev",
-        "log-prob, up to 3 tokens more, 3 sampled sentences of tiny test",
-        "log-prob, up to 3 tokens more, never empty, 3 sampled sentences of tiny dev",
-    ]
-
-
 def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, tiny_corpus):
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB}
     found = OUTCOME.of(run, sample=3, **asked)
@@ -253,8 +229,7 @@ def test_a_stored_answer_with_other_columns_is_computed_again(run, tiny_corpus, 
     pd.testing.assert_frame_equal(kept.frame(), expected)
 
 
-def test_a_phrase_based_system_has_nothing_to_search_through(tmp_path, tiny_corpus):
-
+def test_a_phrase_based_system_has_nothing_to_search_through():
     moses = Run(packed_folder("small-qaa-en.moses"))
     with pytest.raises(RunError, match="phrase-based"):
-        next(search_errors(moses, moses.sentences, "dev"))
+        SEARCH_ERRORS.of(moses, corpus=moses.sentences, split="dev")

@@ -6,7 +6,14 @@ import torch
 
 from nmtlab.analysis.search.beams import decoded
 from nmtlab.analysis.search.lengths import length_plan
-from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, first_empty_rank, ranked, search_tree
+from nmtlab.analysis.search.search_tree import (
+    SEARCH_TREE,
+    best_of_all,
+    ended_hypotheses,
+    first_empty_rank,
+    ranked,
+    search_tree,
+)
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode
@@ -177,3 +184,10 @@ def test_of_a_planned_nothing_there_is_no_tree(zoo):
         tree = search_tree(system, SENTENCE, SEARCH.model_copy(update={"length_candidates": lengths}))
         assert not tree["best"].any()
         assert tree.empty == (lengths == 1)
+
+
+def test_the_tree_of_a_sentence_comes_with_what_it_has_ended(trained):
+    view = SEARCH_TREE.view(trained[0], sentence=SENTENCE, search=SearchSettings(score="log-prob", beam_size=3))
+    assert view.frame["log_prob"].is_monotonic_decreasing
+    assert view.figure.data
+    assert "text" in repr(view)

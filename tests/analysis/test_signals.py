@@ -1,12 +1,16 @@
 """What comes into each normalisation, against the same worked out without listening."""
 
+import shutil
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from nmtlab.analysis.dynamics.signals import ENOUGH, signals
+from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS, STORED_SIGNALS, signals, signals_figure
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.interface import on_device
+from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.batches import pad
@@ -16,6 +20,16 @@ from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import cross_entropy
 from nmtlab.training.objective import training_objective
 from nmtlab.training.prepare import model_for
+
+MEASURED = pd.DataFrame(
+    [
+        ("<b>deep</b>", update, side, kind, 1, place, size * place, size / place)
+        for update, size in ((0, 10.0), (1200, 40.0))
+        for side, kinds in (("encoder", ("attention", "feed-forward")), ("decoder", ("attention", "cross-attention")))
+        for place, kind in enumerate(kinds, start=1)
+    ],
+    columns=["run", "update", "side", "kind", "depth", "place", "activation", "gradient"],
+)
 
 
 @pytest.fixture
@@ -130,14 +144,35 @@ def test_other_languages_are_named(run, make_corpus):
 
 
 def test_a_recurrent_run_has_no_such_norms(tmp_path, run, tiny_corpus):
-    import shutil
-
-    from nmtlab.recipe import find_recipe
-
     folder = tmp_path / "rnn"
     shutil.copytree(run.folder, folder)
     corpus = run.recipe.corpus
     changes = {"corpus.name": corpus.name, "corpus.source": corpus.source, "corpus.target": corpus.target}
     find_recipe("tied").with_changes(changes).save(folder / "recipe.toml")
     with pytest.raises(RunError, match="not a Transformer"):
-        signals(Run(folder), tiny_corpus, sample=ENOUGH)
+        SIGNALS.of(Run(folder), corpus=tiny_corpus, sample=ENOUGH)
+
+
+def test_each_run_and_time_has_a_line_in_each_panel():
+    figure = signals_figure(MEASURED)
+    assert len(figure.data) == 2 * 2 * 2
+    first, second, third, fourth = figure.data[:4]  # at the start: activations, then gradients; encoder, then decoder
+    assert (list(first.x), list(first.y)) == ([1, 2], [10, 20])
+    assert list(second.y) == [10, 20]
+    assert list(third.y) == list(fourth.y) == [10, 5]
+    assert [trace.line.dash for trace in figure.data] == ["dot"] * 4 + ["solid"] * 4
+    assert {trace.line.color for trace in figure.data} == {first.line.color}
+    assert [trace.showlegend for trace in figure.data] == [True, False, False, False] * 2
+    assert first.name == "&lt;b&gt;deep&lt;/b&gt;, at the start"
+    assert list(second.customdata[1]) == ["cross-attention", 1]
+
+
+def test_signals_that_are_kept_from_the_first_norm_to_the_last(run, tiny_corpus, tmp_path):
+    copy = Run(shutil.copytree(run.folder, tmp_path / run.name))
+    with pytest.raises(RunError, match="no signals are stored"):
+        STORED_SIGNALS.view(copy)
+    found = SIGNALS.of(copy, corpus=tiny_corpus, sample=3)
+    shown = STORED_SIGNALS.view(copy).frame.set_index("side")
+    for side, own in found.groupby("side"):
+        assert shown.loc[side, "first gradient"] == own["gradient"].iloc[0]
+        assert shown.loc[side, "last activation"] == own["activation"].iloc[-1]

@@ -38,7 +38,7 @@ def test_a_path_adds_a_token_a_step_and_ends_at_its_node(tree, system):
         last = path.iloc[-1]
         assert (last["text"], last["log_prob"], last["ended"]) == (node.text, node.log_prob, node.ended)
         tokens = system.pipeline.target.vocabulary.ids(path["piece"].tolist())
-        assert system.pipeline.target_text(tokens[: len(tokens) - node.ended]) == node.text
+        assert system.pipeline.target.text(tokens[: len(tokens) - node.ended]) == node.text
 
 
 def test_a_node_that_is_not_there_is_refused(tree):

@@ -95,7 +95,7 @@ def test_an_unknown_word_is_copied_as_written(system, unknown):
     (hypothesis,), (copied,) = translation.hypotheses, translation.replacements
     assert [(copy.source_position, copy.word) for copy in copied] == [(line.split().index(unknown), unknown)]
     assert [copy.target_position for copy in copied] == [hypothesis.tokens.index(UNK)]
-    assert system.pipeline.target_text(hypothesis.tokens, [unknown]) == translation.text
+    assert system.pipeline.target.text(hypothesis.tokens, [unknown]) == translation.text
 
 
 def test_an_unknown_word_that_the_target_language_has_keeps_its_id(system):

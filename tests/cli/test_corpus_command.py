@@ -7,7 +7,7 @@ import polib
 import pytest
 from typer.testing import CliRunner
 
-from nmtlab.cli.corpus import app
+from nmtlab.cli.main import app
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
@@ -27,7 +27,7 @@ def data(tmp_path, monkeypatch):
 
 
 def _run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, ["corpus", *map(str, arguments)])
 
 
 def _said(*arguments):
@@ -132,7 +132,7 @@ def test_corpora_are_listed_with_their_place(data, monkeypatch):
 
 def test_a_corpus_is_removed_after_confirmation(data):
     _said(*IMPORT)
-    result = CliRunner().invoke(app, ["remove", "small"], input="n\n")
+    result = CliRunner().invoke(app, ["corpus", "remove", "small"], input="n\n")
     assert "kept small" in result.output
     assert _said("remove", "small", "--yes") == "removed small"
     assert list((data / "corpora").iterdir()) == []
@@ -153,7 +153,7 @@ def test_a_corpus_in_use_is_not_removed_or_replaced_unseen(data, monkeypatch, st
         for words in (("remove", "small", "--yes"), (*IMPORT, "--replace")):
             assert "corpus 'small': run 'one' is being trained on it; stop it, or wait" in _problem(*words)
         return
-    result = CliRunner().invoke(app, ["remove", "small"], input="y\n")
+    result = CliRunner().invoke(app, ["corpus", "remove", "small"], input="y\n")
     assert "remove corpus small; without it, these runs cannot be resumed: one? [y/N]" in result.output
     assert result.output.endswith("removed small\n")
 
@@ -236,8 +236,8 @@ def test_overlap_prints_the_shares_and_the_text_within_the_limits(data):
 
 def test_the_help_imports_nothing_heavy():
     program = (
-        "import sys; from typer.testing import CliRunner; from nmtlab.cli.corpus import app;"
-        "assert CliRunner().invoke(app, ['import', '--help']).exit_code == 0;"
+        "import sys; from typer.testing import CliRunner; from nmtlab.cli.main import app;"
+        "assert CliRunner().invoke(app, ['corpus', 'import', '--help']).exit_code == 0;"
         "print(*sorted({'torch', 'pandas', 'numpy', 'polib', 'sacrebleu'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

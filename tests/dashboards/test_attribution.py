@@ -3,7 +3,7 @@
 import pytest
 from dashboards.conftest import workspace_of
 
-from nmtlab.analysis.attribution.agreement import AGREEMENT, EXPLANATIONS
+from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS
 from nmtlab.analysis.attribution.contributions import Instead, contributions
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.pages.attention import AttentionPage
@@ -24,7 +24,7 @@ def drawn(page: AttentionPage) -> list:
 
 def expected(page: AttentionPage, method: str, instead: Instead | None = None) -> list[list[float]]:
     frames = [
-        contributions(run.name, system_of(run), page.sentences.source, page.sentences.reference, method, instead)
+        contributions(system_of(run), page.sentences.source, page.sentences.reference, method, instead)
         for run in page.sentences.runs
     ]
     return [frame["weight"].tolist() for frame in frames]
@@ -91,7 +91,7 @@ def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
     assert frame["method"].tolist() == list(EXPLANATIONS[:2])
     text = page.sentences.chosen_text
     for method, share in zip(frame["method"], frame["on the linked word"], strict=True):
-        stored = AGREEMENT.stored(run, corpus=text.corpus, part=text.split, method=method)
+        stored = AGREEMENT_OF.stored(run, corpus=text.corpus, part=text.split, method=method)
         assert share == pytest.approx(stored["on"].item(), abs=1e-3)
     assert page.agreement._button.layout.display == "none"
     page.runs.table.choose([GERMAN])  # which has no text

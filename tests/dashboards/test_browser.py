@@ -10,7 +10,7 @@ import pytest
 from support.shown import Shown, eventually, near
 
 from nmtlab.analysis.access.sentences import sentences, texts
-from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth
 from nmtlab.analysis.lexical.lexicon import system_translations, table_translations
@@ -21,7 +21,7 @@ from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.analysis.search.efficiency import NOISE, SETTING, frontier, medians
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to
-from nmtlab.dashboards.frame.about import PAGES
+from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.experiments.results.judgement import NOT_KEPT
@@ -74,7 +74,7 @@ def attended(
     systems: dict[str, Translator], names: list[str], source: str, target: str | None = None, layer: int = 1,
     head: int = 1,
 ) -> object:  # fmt: skip
-    return near(grids([attention_of(name, systems[name], source, target) for name in names], layer, head))
+    return near(grids([attention(systems[name], source, target) for name in names], layer, head))
 
 
 def cells(column: pd.Series) -> list[str]:
@@ -103,8 +103,10 @@ def test_the_index_shows_the_claims_and_leads_to_every_page(show):
         assert page.column("By text", "effect") == cells(rounded(own)["effect"])
         assert page.column("By text", "effect of") == own["direction"].tolist()
     links = page.page.locator(".nmtlab-index a")
-    assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [f"{p.name}.ipynb" for p in PAGES]
-    assert page.page.locator(".nmtlab-nav a").count() == len(PAGES) + 2  # the index and the glossary
+    assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [
+        f"{p.name}.ipynb" for p in headings()[1:]
+    ]
+    assert page.page.locator(".nmtlab-nav a").count() == len(headings()[1:]) + 2  # the index and the glossary
     assert "hostile" in page.keys("Runs")
     page.page.locator(".nmtlab-index").get_by_text("Depth and g").click()
     page.page.wait_for_url("**/depth.ipynb*")

@@ -9,7 +9,7 @@ import pytest
 from support.hostile import BROKEN, HOSTILE, LONG, TINY
 from support.shown import PATIENCE, Shown, eventually, near
 
-from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.jobs import Job
@@ -237,7 +237,7 @@ def test_hostile_text_is_shown_as_text(show, served):
     assert set(directions) == {"auto"}
     for line, (source, target) in enumerate(HOSTILE, start=1):
         page.pick(SENTENCES, str(line))
-        frame = attention_of("hostile", system, source, target).query("layer == 1 and head == 1")
+        frame = attention(system, source, target).query("layer == 1 and head == 1")
         pieces = frame.drop_duplicates("source_position")["source_piece"].tolist()
         eventually(lambda: len(page.values(ATTENTION, "z", type="heatmap")[0][0]), len(pieces))
         eventually(lambda source=source: source[:50] in page.notes, True)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -11,15 +12,20 @@ import pandas as pd
 import pytest
 from support.packed import packed_folder
 
+from nmtlab.analysis.access.needs import DECODING, Need
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS, SentenceChooser
-from nmtlab.dashboards.frame.systems import can_decode, left_out, of_one_pair
+from nmtlab.dashboards.frame.systems import left_out, of_one_pair
 from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 BROKEN = "<b>broken"
+
+
+def wanted(met: Callable[[Run], bool]) -> Need:
+    return Need("unwanted", "it is unwanted", "choose another", met)
 
 
 @pytest.fixture
@@ -65,7 +71,7 @@ def test_what_cannot_be_opened_is_named_as_text(runs):
 def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_others_are_listed(runs):
     (runs.runs / "a/checkpoints/best.safetensors").write_bytes(b"damaged")
     (runs.runs / "c/probes/g.jsonl").write_text("{}\n", encoding="utf-8")
-    chooser = RunChooser(runs, accepts=lambda run: bool(len(run.g_values()) + 1))
+    chooser = RunChooser(runs, needs=[wanted(lambda run: bool(len(run.g_values()) + 1))])
     assert chooser.table.frame["run"].tolist() == ["b"]
     assert "Not listed: incomplete or damaged (3)<" in note(chooser)
     assert "&lt;b&gt;broken, a, c; " in note(chooser)
@@ -81,15 +87,15 @@ def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
 
 def test_runs_that_do_not_fit_are_counted(runs):
     shutil.rmtree(runs.runs / BROKEN)
-    said = note(RunChooser(runs, accepts=lambda run: run.name == "a"))
-    assert "Not listed: not for this page (2)<" in said
-    assert "not for this page:</b> b, c<" in said
+    said = note(RunChooser(runs, needs=[wanted(lambda run: run.name == "a")]))
+    assert "Not listed: unwanted (2)<" in said
+    assert "unwanted:</b> b, c<" in said
 
 
 @pytest.mark.full
 def test_runs_that_a_page_cannot_show_are_counted_by_what_they_lack():
     gallery = Workspace(Path(__file__).parents[2] / "data")
-    chooser = RunChooser(gallery, accepts=can_decode)
+    chooser = RunChooser(gallery, needs=DECODING)
     counts = re.search(r"Not listed: no weights \((\d+)\), phrase-based \((\d+)\)<", note(chooser))
     assert sum(map(int, counts.groups())) + len(chooser.table.frame) == len(list_runs(gallery)[0])
 
@@ -192,7 +198,7 @@ def test_a_folder_that_becomes_a_run_is_listed(runs):
 
 
 def test_the_first_run_of_a_page_that_had_none_is_chosen(runs):
-    chooser = RunChooser(runs, accepts=lambda run: run.name == "new")
+    chooser = RunChooser(runs, needs=[wanted(lambda run: run.name == "new")])
     assert chooser.chosen == []
     add_run(runs, "new")
     chooser.refresh()

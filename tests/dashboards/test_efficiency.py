@@ -3,11 +3,10 @@
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.efficiency import NOISE, frontier, medians
+from nmtlab.analysis.search.efficiency import COSTS, NOISE, frontier, medians
 from nmtlab.dashboards.pages.efficiency import EfficiencyPage
 from nmtlab.experiments.results import efficiency as module
 from nmtlab.experiments.results.efficiency import new_file, stored_efficiency
-from nmtlab.plots.efficiency import COSTS
 from nmtlab.workspace import RESULTS, Workspace
 
 RUN = "multi30k-de-en.small"

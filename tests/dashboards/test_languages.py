@@ -6,7 +6,7 @@ from dashboards.conftest import workspace_of
 
 from nmtlab.analysis.alignment.reference_links import kept_links
 from nmtlab.analysis.attention.shift import attention_shift, sink_summary
-from nmtlab.analysis.attention.weights import attention_of
+from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.pages.attention import AttentionPage
@@ -175,7 +175,5 @@ def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says
         "2 of 3 shown: “multi30k-de-en, small” translates de-en. Details of “small-tr-en, tied” for: Tom öldü ."
     )
     page.found.choose([f"{FIXNORM}/1/1"])
-    weights = attention_of(
-        FIXNORM, system_of(open_run(FIXNORM, workspace)), "Tom öldü .", dict(translated(page))[FIXNORM]
-    )
+    weights = attention(system_of(open_run(FIXNORM, workspace)), "Tom öldü .", dict(translated(page))[FIXNORM])
     assert page.attention.figure.data[0].z.size == len(weights)

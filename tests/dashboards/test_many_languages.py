@@ -11,9 +11,8 @@ from dashboards.test_pages import figures, make, notes, told
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.languages.directions import DIRECTION_SCORES, direction_scores
 from nmtlab.analysis.languages.gradients import gradient_cosines
-from nmtlab.analysis.languages.layers import similarity_by_layer
+from nmtlab.analysis.languages.layers import language_by_layer, similarity_by_layer
 from nmtlab.analysis.languages.parameters import parameter_counts
-from nmtlab.analysis.languages.probes import language_by_layer
 from nmtlab.dashboards.frame.links import links_to
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run

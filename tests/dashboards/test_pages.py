@@ -14,7 +14,7 @@ from support.packed import packed_folder
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
-from nmtlab.dashboards.frame.about import INDEX, PAGES
+from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.pages.dynamics import _verdicts
 from nmtlab.dashboards.widgets.chart import Chart
@@ -33,7 +33,7 @@ from nmtlab.workspace import Workspace
 LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"
 CHILD = "child-gl-en.4000.transfer-bpe.related-parent.s1"
 SHOWN = {"depth": G, "languages": CHILD}
-NAMES = [page.name for page in (INDEX, *PAGES)]
+NAMES = [page.name for page in headings()]
 each_page = pytest.mark.parametrize("name", NAMES)
 
 
@@ -125,7 +125,7 @@ def held(page: Page) -> dict[object, str]:
     skipped |= {leaf for leaf in leaves(page) if isinstance(leaf, Table) and leaf.title.startswith("Whose claims")}
     parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
     return {
-        part: part.spec if isinstance(part, Chart) else part.title + part.content
+        part: part.figure.to_json() if isinstance(part, Chart) else part.title + part.content
         for part in parts
         if (part.figure.data if isinstance(part, Chart) else len(part.frame))
     }

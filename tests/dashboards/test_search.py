@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.packed import DATA, link_packed
 
-from nmtlab.analysis.search.beams import stored_sweeps, sweep, varied
+from nmtlab.analysis.search.beams import sweep, varied
 from nmtlab.analysis.search.length_baselines import BASELINES, length_models
 from nmtlab.analysis.search.lengths import (
     PLANNED_LENGTHS,
@@ -18,6 +18,7 @@ from nmtlab.analysis.search.lengths import (
 )
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS
 from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
+from nmtlab.analysis.search.sweeps import SWEEPS
 from nmtlab.analysis.search.tree_paths import continue_from, path_to
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.pages.search import SearchPage, _verdict
@@ -312,5 +313,5 @@ def test_curves_are_of_one_text_at_a_time():
         without = [name for name in names if name not in swept]
         assert (f"No beam sweep of {text} for {', '.join(without)}." in page.about_curves.value) == bool(without)
         lines |= drawn
-    assert lines == set(stored_sweeps(page.runs.chosen)["name"])
+    assert lines == set(SWEEPS.among(page.runs.chosen)["name"])
     assert f"curves={texts[-1].replace(' ', '+')}" in page._browser.query

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 
-from nmtlab.dashboards.frame.about import INDEX, PAGES
+from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.serving.server import page_notebook, write_pages
 from nmtlab.workspace import Workspace
 
@@ -44,7 +44,7 @@ def guarded(serve, hostile):
 # The notebooks
 
 
-@pytest.mark.parametrize("page", [INDEX, *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", headings(), ids=lambda page: page.name)
 def test_the_notebook_of_a_page_is_the_one_that_is_served(page):
     path = NOTEBOOKS / f"{page.name}.ipynb"
     assert nbformat.read(path, as_version=4) == page_notebook(page)
@@ -56,7 +56,7 @@ def test_there_are_no_other_notebooks_of_pages(tmp_path):
 
 
 def test_the_notebook_of_a_page_calls_what_is_there():
-    for page in (INDEX, *PAGES):
+    for page in headings():
         code = "\n".join(cell.source for cell in page_notebook(page).cells)
         names: dict[str, object] = {}
         exec(code.splitlines()[0], names)

@@ -136,7 +136,7 @@ def test_what_the_original_cannot_generate_is_no_word_of_the_imported_one(both, 
     run, *_ = both
     again = import_model(exported(run, tmp_path), "again", Workspace(tmp_path), corpus=tiny_corpus)
     ours, theirs = (word_norms(one).set_index("word") for one in (run, again))
-    assert len(ours) < run.pipeline.target_size - len(SPECIALS)
+    assert len(ours) < run.pipeline.target.size - len(SPECIALS)
     assert set(theirs.index) == set(ours.index)
     assert theirs["bias"].to_dict() == pytest.approx(ours["bias"].to_dict(), abs=1e-4)
 

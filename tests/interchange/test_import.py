@@ -13,7 +13,7 @@ from support.foreign_models import write_json
 from typer.testing import CliRunner
 
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY, word_norms
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.interchange.huggingface import import_model
@@ -141,9 +141,9 @@ def test_it_can_be_packed_with_its_weights(run, tmp_path, workspace):
 
 
 def test_without_counts_frequencies_are_refused_and_not_invented(run, tiny_corpus):
-    assert np.isnan(run.pipeline.target_counts).all()
+    assert np.isnan(run.pipeline.target.counts).all()
     with pytest.raises(RunError, match="frequencies of the model's types are unknown"):
-        word_norms(run)
+        NORMS_BY_FREQUENCY.of(run)
     with pytest.raises(RunError, match="frequencies of the model's types are unknown"):
         rare_choices(run, tiny_corpus)
     with pytest.raises(RunError, match=r"search\.shortlist"):
@@ -154,13 +154,13 @@ def test_a_named_corpus_gives_the_counts(counted_run, tiny_corpus):
     pipeline = counted_run.pipeline
     lines = list(tiny_corpus.lines("train", "en"))
     ids = np.concatenate(pipeline.encode_target(lines))
-    assert pipeline.target_counts.tolist() == np.bincount(ids, minlength=pipeline.target_size).tolist()
-    assert pipeline.target_counts[EOS] == len(lines)
+    assert pipeline.target.counts.tolist() == np.bincount(ids, minlength=pipeline.target.size).tolist()
+    assert pipeline.target.counts[EOS] == len(lines)
     assert "the counts of its types are those of tiny, not of the text it was trained on" in counted_run.limitations
     assert counted_run.recipe.corpus.name == "tiny"
     norms = word_norms(counted_run)
     assert norms["count"].is_monotonic_decreasing
-    assert norms["count"].max() == pipeline.target_counts[len(SPECIALS) :].max()
+    assert norms["count"].max() == pipeline.target.counts[len(SPECIALS) :].max()
 
 
 def test_counting_again_gives_the_same_counts(counted_run, tiny_corpus):
@@ -169,7 +169,7 @@ def test_counting_again_gives_the_same_counts(counted_run, tiny_corpus):
 
 def test_a_shortlist_keeps_the_most_frequent_types_and_says_what_it_leaves_out(counted_run):
     system = open_model(counted_run, SearchSettings(shortlist=5))
-    counts = counted_run.pipeline.target_counts
+    counts = counted_run.pipeline.target.counts
     kept = system.model.output_ids.tolist()
     others = [number for number in kept if number not in (EOS, UNK)]
     assert len(others) == 5

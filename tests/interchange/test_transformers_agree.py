@@ -147,13 +147,13 @@ def test_pieces_that_are_bytes_are_joined_as_there(with_bytes, text):
     ids = there(text_target=text).input_ids
     pieces = run.pipeline.target.tokenizer.split(text)
     assert there.convert_ids_to_tokens(ids)[:-1] == pieces
-    assert run.pipeline.target_text(run.pipeline.target_ids(text)) == there.decode(ids, skip_special_tokens=True)
+    assert run.pipeline.target.text(run.pipeline.target_ids(text)) == there.decode(ids, skip_special_tokens=True)
     assert "<0x" not in " ".join(run.pipeline.target.tokenizer.words(text)[0])
 
 
 def test_a_word_that_replaces_an_unknown_one_stays_as_it_is(with_bytes):
     pipeline = with_bytes[0].pipeline
-    assert pipeline.target_text([*pipeline.target_ids("the dog")[:-1], UNK, UNK], ["¿Qué?"]) == "the dog ¿Qué? <unk>"
+    assert pipeline.target.text([*pipeline.target_ids("the dog")[:-1], UNK, UNK], ["¿Qué?"]) == "the dog ¿Qué? <unk>"
 
 
 def test_a_typed_tag_gives_the_ids_that_the_direction_gives_here(with_bytes):
@@ -228,7 +228,7 @@ def test_the_tag_that_the_decoder_reads_has_its_name(imported, texts):
     read = shown.drop_duplicates("attended_position")["attended_piece"].tolist()
     pipeline = imported.run.pipeline
     tag = {"m2m": ["__en__"], "nllb": ["eng_Latn"]}.get(imported.run.name, [])
-    assert read == ["<s>", *tag, *pipeline.target_pieces(pipeline.target_ids(target))]
+    assert read == ["<s>", *tag, *pipeline.target.pieces(pipeline.target_ids(target))]
 
 
 @pytest.mark.parametrize("beam", [1, 24])

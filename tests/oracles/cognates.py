@@ -10,8 +10,7 @@ translation.
 
 import pandas as pd
 
-from nmtlab.analysis.languages.cognate_neighbours import COGNATE_NEIGHBOURS
-from nmtlab.analysis.languages.cognates import COGNATE_RECALL
+from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS, COGNATE_RECALL
 from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.running.cells import Cell, cells_of, made_run
 from nmtlab.experiments.running.grid import unpack_table

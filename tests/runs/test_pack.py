@@ -67,7 +67,7 @@ def same_to_read(one: Run, other: Run) -> None:
     assert one.recipe == other.recipe
     assert one.environment == other.environment
     assert one.pipeline.checksum() == other.pipeline.checksum()
-    assert one.pipeline.target_counts.tolist() == other.pipeline.target_counts.tolist()
+    assert one.pipeline.target.counts.tolist() == other.pipeline.target.counts.tolist()
     assert one.status == other.status
     assert one.best_step == other.best_step
     for kind in ("train", "validation", "end"):

@@ -171,7 +171,7 @@ def random_system(name: str, dtype: torch.dtype = torch.float64) -> Translator:
     pipeline = hand_made_pipeline(SOURCE, TARGET)
     torch.manual_seed(0)
     allowed = pipeline.target_allowed
-    model = build_model(SYSTEMS[name], pipeline.source_size, allowed, joint=False, table=TABLE).to(dtype)
+    model = build_model(SYSTEMS[name], pipeline.source.size, allowed, joint=False, table=TABLE).to(dtype)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, dtype=dtype))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from nmtlab.cli.corpus import app
+from nmtlab.cli.main import app
 from nmtlab.errors import CorpusError
 from nmtlab.text.checks.inspection import shared_lines
 from nmtlab.text.corpora.cleaning import normalise
@@ -157,7 +157,7 @@ def test_the_command_joins_by_name_or_path_and_says_what_fell(tmp_path, monkeypa
     corpus(tmp_path / "elsewhere/news", train=pairs("a", *range(9)), dev=pairs("d", 1))
     tales = corpus(tmp_path / "tales", train=pairs("a", 0, 20), dev=pairs("e", *range(5)))
     write_lines(tales.folder / "dev.en.1", ["another"] * 5)
-    words = ["join", "both", "news", str(tales.folder), "--train", "4", "--dev", "3", "--source", "uz"]
+    words = ["corpus", "join", "both", "news", str(tales.folder), "--train", "4", "--dev", "3", "--source", "uz"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     said = " ".join(result.output.split())

@@ -71,22 +71,22 @@ def test_the_counts_of_a_directed_pipeline_are_those_of_the_text_in_its_language
     for source, target in (("en", "gl"), ("en", "pt"), ("gl", "en"), ("pt", "gl")):
         directed = pipeline.directed(source, target)
         for counts, language, side in (
-            (directed.source_counts, source, 0), (directed.target_counts, target, 1),
+            (directed.source.counts, source, 0), (directed.target.counts, target, 1),
         ):  # fmt: skip
             texts = [corpus for corpus in corpora if corpus.direction[side] == language]
             lines = [line for corpus in texts for line in corpus.lines("train", language)]
             ids = [number for row in pipeline.encode_target(lines) for number in row]
-            expected = np.bincount(ids, minlength=pipeline.target_size)
+            expected = np.bincount(ids, minlength=pipeline.target.size)
             expected[4:7] = (pipeline.target if side else pipeline.source).vocabulary.counts[4:7]
             assert counts.tolist() == expected.tolist()
-    assert pipeline.source_counts[4:7].tolist() == [20, 20, 40]  # tags belong to no language
-    assert pipeline.directed("en", "pt").target_counts.sum() < pipeline.target.vocabulary.counts.sum()
+    assert pipeline.source.counts[4:7].tolist() == [20, 20, 40]  # tags belong to no language
+    assert pipeline.directed("en", "pt").target.counts.sum() < pipeline.target.vocabulary.counts.sum()
 
 
 def test_counts_of_one_language_and_of_an_old_pipeline_are_those_of_the_vocabulary(corpora, pipeline):
     old = replace(pipeline, target=replace(pipeline.target, language_counts={})).directed("en", "pt")
     for one in (Pipeline.learn(settings(), corpora[0]), old):
-        assert np.array_equal(one.target_counts, one.target.vocabulary.counts)
+        assert np.array_equal(one.target.counts, one.target.vocabulary.counts)
 
 
 def test_without_the_setting_every_language_may_generate_every_type(corpora):
@@ -139,7 +139,7 @@ def test_the_target_language_may_be_the_first_token_of_the_decoder(corpora):
     }  # fmt: skip
     assert pipeline.source_pieces("a casa", "pt")[0] != "<2pt>"
     assert pipeline.source_ids("a casa", "pt") == pipeline.source_ids("a casa", "gl")
-    assert pipeline.source_counts[4:7].tolist() == [0, 0, 0]
+    assert pipeline.source.counts[4:7].tolist() == [0, 0, 0]
 
 
 def test_the_target_language_may_have_no_tag(corpora):

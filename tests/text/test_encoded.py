@@ -102,8 +102,8 @@ def test_rare_types_of_the_copy_are_unk(pipeline, corpus, tmp_path):
     assert len(encoded) == 2 * len(pairs)
     changed = 0
     for side, lines, encode, counts in (
-        (encoded.shards[0].source, [pair[0] for pair in pairs], doubled.source_ids, doubled.source_counts),
-        (encoded.shards[0].target, [pair[1] for pair in pairs], doubled.target_ids, doubled.target_counts),
+        (encoded.shards[0].source, [pair[0] for pair in pairs], doubled.source_ids, doubled.source.counts),
+        (encoded.shards[0].target, [pair[1] for pair in pairs], doubled.target_ids, doubled.target.counts),
     ):
         first = [encode(line) for line in lines]
         second = [[UNK if number > UNK and counts[number] < 30 else number for number in ids] for ids in first]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from nmtlab.cli.corpus import app
+from nmtlab.cli.main import app
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import normalise
 from nmtlab.text.corpora.corpus import SPLITS, ParallelCorpus
@@ -148,7 +148,7 @@ def test_the_command_joins_languages_that_differ_and_shows_the_next_step(tmp_pat
     monkeypatch.setenv("NMTLAB_CORPORA", str(tmp_path))
     corpus(tmp_path / "gl-en", "gl", test=said("gl", "a", "b", "a"))
     corpus(tmp_path / "pt-en", "pt", test=said("pt", "b", "a"))
-    result = CliRunner().invoke(app, ["join", "together", "gl-en", "pt-en", "--test", "1"])
+    result = CliRunner().invoke(app, ["corpus", "join", "together", "gl-en", "pt-en", "--test", "1"])
     assert result.exit_code == 0, result.output
     output = " ".join(result.output.split())
     assert "together: gl, pt, en" in output

@@ -73,11 +73,11 @@ def test_a_pipeline_comes_back_whole(name, corpus, learned, tmp_path):
     assert again.checksum() == pipeline.checksum()
     assert again.encode_source(lines) == pipeline.encode_source(lines)
     assert again.encode_target(lines) == pipeline.encode_target(lines)
-    assert [again.target_text(ids) for ids in again.encode_target(lines)] == [
-        pipeline.target_text(ids) for ids in pipeline.encode_target(lines)
+    assert [again.target.text(ids) for ids in again.encode_target(lines)] == [
+        pipeline.target.text(ids) for ids in pipeline.encode_target(lines)
     ]
-    assert again.source_counts.tolist() == pipeline.source_counts.tolist()
-    assert again.target_counts.tolist() == pipeline.target_counts.tolist()
+    assert again.source.counts.tolist() == pipeline.source.counts.tolist()
+    assert again.target.counts.tolist() == pipeline.target.counts.tolist()
     assert again.target_allowed.tolist() == pipeline.target_allowed.tolist()
 
 
@@ -144,21 +144,21 @@ def test_every_sentence_ends_with_eos_and_has_an_id_for_each_piece(name, corpus,
         assert len(ids) - 1 == len(pipeline.source_pieces(source)) == len(places)
         assert set(places) == set(range(len(words)))
         assert pipeline.encode_target([target, source]) == [pipeline.target_ids(target), pipeline.target_ids(source)]
-        assert max(ids) < pipeline.source_size
+        assert max(ids) < pipeline.source.size
 
 
 @pytest.mark.parametrize("name", ["joint bpe", "separate bpe", "joint unigram"])
 def test_known_subwords_come_back_as_text(name, corpus, learned):
     for source, target in usable(corpus):
-        assert learned[name].source_text(learned[name].source_ids(source)) == " ".join(source.split())
-        assert learned[name].target_text(learned[name].target_ids(target)) == " ".join(target.split())
+        assert learned[name].source.text(learned[name].source_ids(source)) == " ".join(source.split())
+        assert learned[name].target.text(learned[name].target_ids(target)) == " ".join(target.split())
 
 
 def test_known_words_come_back_as_text(corpus):
     settings = TextSettings(segmentation="word", vocabulary_size=0, joint=False, truecase=True)
     pipeline = Pipeline.learn(settings, corpus)
     for _, target in usable(corpus):
-        assert pipeline.target_text(pipeline.target_ids(target)) == target
+        assert pipeline.target.text(pipeline.target_ids(target)) == target
 
 
 @by_name
@@ -177,8 +177,8 @@ def test_a_blank_line_stays_blank(name, learned):
     pipeline = learned[name]
     assert pipeline.source_ids("") == pipeline.target_ids(" \t ") == pipeline.source_ids("\u200b ▁") == [EOS]
     assert pipeline.encode_filled(["", "a", "\u00ad", "b"])[0] == [1, 3]
-    assert pipeline.source_text([EOS]) == pipeline.target_text([BOS, EOS, PAD]) == ""
-    assert pipeline.source_pieces("") == pipeline.target_pieces([EOS]) == []
+    assert pipeline.source.text([EOS]) == pipeline.target.text([BOS, EOS, PAD]) == ""
+    assert pipeline.source_pieces("") == pipeline.target.pieces([EOS]) == []
 
 
 @by_name
@@ -186,9 +186,9 @@ def test_padding_and_limits_are_not_text(name, learned):
     pipeline = learned[name]
     ids = pipeline.target_ids("the cat saw")
     padded = np.array([BOS, *ids, PAD, PAD])
-    assert pipeline.target_text(padded) == pipeline.target_text(ids)
-    assert pipeline.target_pieces(padded) == pipeline.target_pieces(ids)
-    assert len(pipeline.target_pieces(padded)) == len(ids) - 1
+    assert pipeline.target.text(padded) == pipeline.target.text(ids)
+    assert pipeline.target.pieces(padded) == pipeline.target.pieces(ids)
+    assert len(pipeline.target.pieces(padded)) == len(ids) - 1
 
 
 @by_name
@@ -197,8 +197,8 @@ def test_unknown_words_are_replaced_in_turn(name, learned):
     cat = pipeline.target_ids("cat")[:-1]
     ids = [*cat, UNK, *cat, UNK, UNK, EOS]
     capital = "Cat" if SETTINGS[name].truecase else "cat"
-    assert pipeline.target_text(ids) == f"{capital} <unk> cat <unk> <unk>"
-    assert pipeline.target_text(ids, ["Kedi", "New York"]) == f"{capital} Kedi cat New York <unk>"
+    assert pipeline.target.text(ids) == f"{capital} <unk> cat <unk> <unk>"
+    assert pipeline.target.text(ids, ["Kedi", "New York"]) == f"{capital} Kedi cat New York <unk>"
 
 
 @by_name
@@ -206,8 +206,8 @@ def test_counts_are_those_of_the_usable_training_text(name, corpus, learned):
     pipeline = learned[name]
     sources, targets = zip(*usable(corpus), strict=True)
     for lines, encode, counts in (
-        (sources, pipeline.source_ids, pipeline.source_counts),
-        (targets, pipeline.target_ids, pipeline.target_counts),
+        (sources, pipeline.source_ids, pipeline.source.counts),
+        (targets, pipeline.target_ids, pipeline.target.counts),
     ):
         seen = Counter(number for line in lines for number in encode(line))
         assert counts.dtype == np.int64
@@ -218,7 +218,7 @@ def test_counts_are_those_of_the_usable_training_text(name, corpus, learned):
 def test_targets_never_seen_in_training_are_masked(name, corpus, learned):
     pipeline = learned[name]
     seen = {number for _, target in usable(corpus) for number in pipeline.target_ids(target)}
-    expected = [number in seen | {EOS, UNK} for number in range(pipeline.target_size)]
+    expected = [number in seen | {EOS, UNK} for number in range(pipeline.target.size)]
     assert pipeline.target_allowed.tolist() == expected
     assert False in expected[4:] or not pipeline.joint  # there are Turkish types to be masked
 
@@ -232,7 +232,7 @@ def test_joint_sides_have_the_same_types_and_separate_ones_their_own(learned):
     for name, pipeline in learned.items():
         assert pipeline.joint == ("joint" in name)
         assert (pipeline.source.vocabulary.types == pipeline.target.vocabulary.types) == pipeline.joint
-    assert learned["joint words"].source_size == learned["joint words"].target_size == 40
+    assert learned["joint words"].source.size == learned["joint words"].target.size == 40
 
 
 def test_rare_words_are_unk(corpus, learned):
@@ -303,10 +303,10 @@ def test_real_text_of_other_scripts_comes_back(folder, source, target):
     pipeline = Pipeline.learn(TextSettings(vocabulary_size=5000), corpus)
     for pair in corpus.pairs("dev"):
         for text, ids, back in (
-            (pair[0], pipeline.source_ids(pair[0]), pipeline.source_text),
-            (pair[1], pipeline.target_ids(pair[1]), pipeline.target_text),
+            (pair[0], pipeline.source_ids(pair[0]), pipeline.source.text),
+            (pair[1], pipeline.target_ids(pair[1]), pipeline.target.text),
         ):
             if UNK not in ids:
                 assert back(ids) == " ".join(text.split())
-    assert pipeline.source_counts[EOS] == pipeline.target_counts[EOS] == len(usable(corpus))
-    assert pipeline.source_counts[UNK] == pipeline.target_counts[UNK] == 0
+    assert pipeline.source.counts[EOS] == pipeline.target.counts[EOS] == len(usable(corpus))
+    assert pipeline.source.counts[UNK] == pipeline.target.counts[UNK] == 0

@@ -35,7 +35,7 @@ def encoded(tmp_path, monkeypatch, pipeline, corpus, shard_pairs: int, dealt: in
 
 def texts(encoded: EncodedCorpus, pipeline: Pipeline) -> list[tuple[str, str]]:
     numbers = range(len(encoded))
-    return [(pipeline.source_text(encoded.source(n)), pipeline.target_text(encoded.target(n))) for n in numbers]
+    return [(pipeline.source.text(encoded.source(n)), pipeline.target.text(encoded.target(n))) for n in numbers]
 
 
 @pytest.mark.full

@@ -66,7 +66,7 @@ def test_tags_follow_the_special_types_and_are_counted_by_sentences(pipeline):
     assert dict(zip(TAGS, vocabulary.counts[4:7].tolist(), strict=True)) == dict(zip(TAGS, (50, 25, 25), strict=True))
     joint = pipeline.joint
     assert pipeline.target.vocabulary.tags == (TAGS if joint else ())
-    assert not joint or pipeline.target_counts[4:7].tolist() == [0, 0, 0]
+    assert not joint or pipeline.target.counts[4:7].tolist() == [0, 0, 0]
 
 
 def test_a_source_sentence_begins_with_the_tags_of_its_target_language_and_origin(pipeline):
@@ -78,7 +78,7 @@ def test_a_source_sentence_begins_with_the_tags_of_its_target_language_and_origi
     assert pipeline.encode_source(["a casa"], "en", "web") == [[4, 6, *ids[0][1:]]]
     assert pipeline.source_pieces("a casa", "gl")[0] == "<2gl>"
     assert len(pipeline.source_pieces("a casa", "gl")) == len(ids[0]) - 1
-    assert pipeline.source_text(ids[0]) == "a casa"
+    assert pipeline.source.text(ids[0]) == "a casa"
 
 
 def test_text_that_looks_like_a_tag_is_text(pipeline):
@@ -86,7 +86,7 @@ def test_text_that_looks_like_a_tag_is_text(pipeline):
         ids = pipeline.source_ids(line)
         assert ids[0] == 4
         assert not set(ids[1:]) & {4, 5, 6}
-        assert pipeline.source_text(ids) == line
+        assert pipeline.source.text(ids) == line
         assert not set(pipeline.target_ids(line)) & {4, 5, 6} or not pipeline.joint
 
 
@@ -150,8 +150,8 @@ def test_words_may_have_an_origin_but_only_one_language_a_side(corpora):
 def test_tags_count_among_the_types_of_a_vocabulary(corpora):
     settings = TextSettings(segmentation="word", vocabulary_size=5, joint=False)
     pipeline = Pipeline.learn(settings.model_copy(update={"vocabulary_size": 7}), corpora[0], corpora[2])
-    assert pipeline.source_size == 7
-    assert pipeline.target_size == 7
+    assert pipeline.source.size == 7
+    assert pipeline.target.size == 7
     with pytest.raises(RecipeError, match=r"vocabulary_size = 5: no room for words.*set it to at least 6"):
         Pipeline.learn(settings, corpora[0], corpora[2])
 
@@ -165,7 +165,7 @@ def test_a_search_never_says_a_tag(corpora):
     pipeline = Pipeline.learn(SETTINGS["everything allowed"], *corpora)
     torch.manual_seed(1)
     settings = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1)
-    model = build_model(settings, pipeline.source_size, pipeline.target_allowed, joint=True)
+    model = build_model(settings, pipeline.source.size, pipeline.target_allowed, joint=True)
     with torch.no_grad():
         model.target_embedding.weight[4:7] *= 50
     for translation in Translator(model, pipeline, SearchSettings(beam_size=4)).translate(GALICIAN, n_best=4):

@@ -134,7 +134,7 @@ def test_a_source_is_segmented_in_latin_letters_and_shown_as_it_is_written(turki
         assert "".join(one.source_pieces("ئات قارا")).replace("▁", " ").split()[1] == "qara"
         assert UNK not in one.source_ids("ئات قارا")
         assert one.source_words("at kara")[0] == ["at", "kara"]
-        assert one.target_text(one.target_ids("a horse came")) == "a horse came"
+        assert one.target.text(one.target_ids("a horse came")) == "a horse came"
     plain = Pipeline.learn(settings.model_copy(update={"transliteration": "none", "vocabulary_size": 60}), *turkic)
     shared = [set(one.source_ids("ئات")) & set(one.source_ids("at")) - {2} for one in (pipeline, plain)]
     assert shared[0] if name == "uyghur-latin" else shared[0] >= shared[1]

@@ -15,7 +15,7 @@ def test_the_number_of_parameters_is_that_of_the_real_model(tiny_corpus, tiny_re
         {"text.segmentation": "bpe", "text.vocabulary_size": 60, "text.joint": joint, "model.norm": norm}
     )
     pipeline = Pipeline.learn(recipe.text, tiny_corpus)
-    assert (pipeline.source_size, pipeline.target_size) == (60, 60)
+    assert (pipeline.source.size, pipeline.target.size) == (60, 60)
     model = model_for(recipe, pipeline)
     assert estimate_cost(recipe, tiny_corpus).parameters == sum(parameter.numel() for parameter in model.parameters())
 

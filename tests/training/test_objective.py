@@ -12,12 +12,13 @@ from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import RnnSettings, TransformerSettings
 from nmtlab.search.forced import forced_decode
 from nmtlab.text.batching.batch import Batch, batch_of
+from nmtlab.training import objective
 from nmtlab.training.objective import (
     CrossEntropy,
     Length,
     Objective,
     Part,
-    Predicted,
+    forward_pass,
     sentence_log_probs,
     training_objective,
 )
@@ -88,7 +89,7 @@ class Size:
         self.bias = bias
         self.weights = {"size": 0.3}
 
-    def __call__(self, predicted: Predicted) -> Part:
+    def __call__(self, model, batch, forward) -> Part:
         size = self.bias.square().sum() / 2
         return Part(0.3 * size, {"size": size.detach()})
 
@@ -104,6 +105,15 @@ def test_a_term_can_be_added_without_a_change_elsewhere():
     assert after.nll.item() == before.nll.item()
     gradients = [torch.autograd.grad(loss.total, bias)[0] for loss in (before, after)]
     torch.testing.assert_close(gradients[1] - gradients[0], torch.full_like(bias, 0.3 * 1.5))
+
+
+@pytest.mark.parametrize(("terms", "passes"), [(["size"], 0), (["tokens", "length", "size"], 1)])
+def test_a_model_is_run_once_for_all_terms_that_ask_for_it(monkeypatch, terms, passes):
+    model, made = model_of("planned"), []
+    kinds = {"tokens": CrossEntropy(0.1), "length": Length(), "size": Size(model.output_layer.bias)}
+    monkeypatch.setattr(objective, "forward_pass", lambda *pair: made.append(pair) or forward_pass(*pair))
+    Objective(model, [kinds[term] for term in terms])(batch())
+    assert len(made) == passes
 
 
 def test_a_sentence_has_the_log_probability_that_forced_decoding_gives_it(model):

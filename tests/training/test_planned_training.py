@@ -78,7 +78,7 @@ def test_it_can_be_asked_what_other_systems_are(planned, tiny_corpus):
         wanted = terms[terms["wanted"]]["probability"].item()
         assert wanted == pytest.approx(tokens["probability"][position], abs=1e-5)
     assert word_norms(planned)["norm"].notna().all()
-    weights = attention([planned], source)
+    weights = attention(planned, source)
     assert weights.groupby(["layer", "head", "target_position"])["weight"].sum().to_numpy() == pytest.approx(1.0)
     found = rare_choices(system, tiny_corpus, "dev", below=1000, limit=3)
     assert (found["gold"] != SPECIALS[EOS]).all()

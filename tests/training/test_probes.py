@@ -59,7 +59,7 @@ def test_a_training_logs_g_and_lengths_at_every_validation_and_the_gradient_at_e
     # It starts at the square root of 16, and 60 updates of Adam move it by no more than 60 times the highest rate.
     assert (g["g"] - 4.0).abs().between(1e-9, 60 * run.metrics("train")["rate"].max()).all()
     assert list(run.embedding_norms()) == steps
-    types = run.pipeline.source_size
+    types = run.pipeline.source.size
     assert {use: lengths.shape for use, lengths in run.embedding_norms()[40].items()} == {
         "source": (types,), "target": (types,), "output": (types,),
     }  # fmt: skip

@@ -93,13 +93,13 @@ def test_a_child_whose_vectors_are_all_its_parents_translates_as_it_does_at_rate
     unmasked = train("unmasked", rnn.with_changes({**ALSO, "text.target_vocabulary_mask": False}), corpora[0], here)
     child = child_of(unmasked, rnn, corpora, here, "still", **still, **mask)
     ours, theirs = child.weights("last")[0], unmasked.weights()[0]
-    seen = unmasked.pipeline.source_counts > 0
+    seen = unmasked.pipeline.source.counts > 0
     seen[:4] = True
     for name, weight in ours.items():
         if name == "encoder.embedding.weight":
             assert torch.equal(weight[seen], theirs[name][seen])
         elif name == "target_embedding.weight":
-            kept = (unmasked.pipeline.target_counts > 0) | (np.arange(len(weight)) < 4)
+            kept = (unmasked.pipeline.target.counts > 0) | (np.arange(len(weight)) < 4)
             assert torch.equal(weight[kept], theirs[name][kept])
     lines = list(corpora[0].lines("dev", "de"))
     one, other = (open_system(run, which="last" if run is child else "best") for run in (child, unmasked))
@@ -110,12 +110,12 @@ def test_a_child_whose_vectors_are_all_its_parents_translates_as_it_does_at_rate
 def test_the_report_counts_the_types_that_the_parents_text_has(parent, rnn, corpora, here):
     child = child_of(parent, rnn, corpora, here, "counted")
     assert child.pipeline.source.vocabulary.types == parent.pipeline.source.vocabulary.types
-    seen = int((parent.pipeline.source_counts[4:] > 0).sum())
+    seen = int((parent.pipeline.source.counts[4:] > 0).sum())
     assert rows_of(child)["encoder.embedding.weight"] == ("tune", 66, seen)
     assert 10 < seen < 66
     assert rows_of(child)["combine.weight"] == ("tune", None, 1)
     assert child.inheritance["weights"] == parent.weights_digest
-    assert child.pipeline.source_counts.sum() == sum(
+    assert child.pipeline.source.counts.sum() == sum(
         len(child.pipeline.source_ids(line)) for line in corpora[1].lines("train", "xx")
     )
 
@@ -155,7 +155,7 @@ def test_parts_that_are_reset_are_those_of_a_child_alone(parent, rnn, corpora, h
 def test_a_vocabulary_in_another_order_gives_the_same_losses(parent, rnn, corpora, here):
     words = rnn.with_changes({"text.segmentation": "word", "text.vocabulary_size": 0, "text.joint": False})
     run = train("words", words, corpora[0], here)
-    order = np.random.default_rng(1).permutation(run.pipeline.source_size - 4) + 4
+    order = np.random.default_rng(1).permutation(run.pipeline.source.size - 4) + 4
     vocabulary = run.pipeline.source.vocabulary
     types = (*vocabulary.types[:4], *(vocabulary.types[i] for i in order))
     shuffled = Vocabulary(types, [*vocabulary.counts[:4], *vocabulary.counts[order]])
@@ -203,8 +203,8 @@ def test_letters_that_a_parent_lacks_get_types_and_rows_that_are_drawn(rnn, corp
     written = child.pipeline.source.vocabulary.types
     assert written[:50] == parent.pipeline.source.vocabulary.types
     assert set(written[50:]) == set("αειο")
-    assert child.pipeline.source_counts[50:].min() > 0
-    assert not child.pipeline.source_counts[3]
+    assert child.pipeline.source.counts[50:].min() > 0
+    assert not child.pipeline.source.counts[3]
     use, types, kept = rows_of(child)["encoder.embedding.weight"]
     assert (use, types) == ("tune", 50)
     assert kept <= 46
@@ -215,11 +215,11 @@ def test_a_child_may_generate_what_its_parent_can_and_its_text_lacks(parent, rnn
     alone, child = (Pipeline.learn(rnn.text, few, parent=one) for one in (None, parent.pipeline))
     new = [child.target.vocabulary.types[number] for number in child.inherited_targets]
     assert new
-    assert (child.target_counts[list(child.inherited_targets)] == 0).all()
+    assert (child.target.counts[list(child.inherited_targets)] == 0).all()
     known = parent.pipeline
     assert {known.target.vocabulary.types[number] for number in np.flatnonzero(known.target_allowed)} >= set(new)
     assert child.target_allowed[list(child.inherited_targets)].all()
-    assert child.target_allowed.sum() == (child.target_counts > 0).sum() + 1 + len(new)  # UNK, and EOS is counted
+    assert child.target_allowed.sum() == (child.target.counts > 0).sum() + 1 + len(new)  # UNK, and EOS is counted
     child.save(tmp_path / "child")
     assert (Pipeline.load(tmp_path / "child").target_allowed == child.target_allowed).all()
     assert alone.inherited_targets == ()
@@ -291,9 +291,9 @@ def test_a_parent_that_does_not_fit_is_refused_with_what_to_change(parent, rnn, 
 
 def test_a_parent_is_not_trained_on_text_that_only_its_subwords_are_from(parent, corpora):
     target = sum(len(parent.pipeline.target_ids(line)) for line in corpora[0].lines("train", "en"))
-    assert parent.pipeline.target_counts.sum() == target
+    assert parent.pipeline.target.counts.sum() == target
     pieces = parent.pipeline.source_pieces("hundo alto")
-    assert "<unk>" not in parent.pipeline.source_text(parent.pipeline.source_ids("hundo alto"))
+    assert "<unk>" not in parent.pipeline.source.text(parent.pipeline.source_ids("hundo alto"))
     assert len(pieces) < len("hundo alto")
     with pytest.raises(RecipeError, match="the first corpus is trained on"):
         parent.recipe.with_changes({"corpus.vocabulary_only": True})
@@ -330,7 +330,7 @@ def test_rows_of_one_table_for_both_sides_are_those_of_types_on_either_side(tiny
     child = model_for(recipe, pipeline)
     drawn = child.get_parameter("source_embedding.weight").detach().clone()
     report = inherit(child, pipeline, dict(parent.named_parameters()), pipeline, TransferSettings(parent="p"), 1)
-    seen = pipeline.source_counts + pipeline.target_counts > 0
+    seen = pipeline.source.counts + pipeline.target.counts > 0
     seen[:4] = True
     table, theirs = (model.get_parameter("source_embedding.weight") for model in (child, parent))
     assert torch.equal(table[seen], theirs[seen])
@@ -348,10 +348,10 @@ def test_the_rows_of_a_parent_of_several_languages_are_those_of_types_in_any_of_
     pipeline = Pipeline.learn(recipe.text, *ways)
     model, settings = model_for(recipe, pipeline), TransferSettings(parent="p")
     texts = [np.bincount(np.concatenate(pipeline.encode_target(list(one.lines("train", one.target))))) for one in ways]
-    counts = sum(np.pad(counts, (0, pipeline.target_size - len(counts))) for counts in texts)
-    seen = (counts > 0) | (np.arange(pipeline.target_size) < pipeline.target.vocabulary.reserved)
+    counts = sum(np.pad(counts, (0, pipeline.target.size - len(counts))) for counts in texts)
+    seen = (counts > 0) | (np.arange(pipeline.target.size) < pipeline.target.vocabulary.reserved)
     for direction in (("de", "en"), ("en", "xx")):
         rows = parent_rows(model, pipeline, pipeline.directed(*direction), settings, 1)
         for side in ("source", "target"):
             assert ((rows[side] >= 0) == seen).all()
-    assert (pipeline.directed("de", "xx").target_counts == 0)[seen].any()
+    assert (pipeline.directed("de", "xx").target.counts == 0)[seen].any()

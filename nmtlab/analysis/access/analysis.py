@@ -24,9 +24,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 import nmtlab
-from nmtlab.analysis.access.needs import Need, check_needs, unmet
+from nmtlab.analysis.access.needs import PARENT, Need, check_needs, parent_of, unmet
 from nmtlab.errors import RunError
-from nmtlab.figures.view import View
+from nmtlab.figures.view import Numbers, View
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.recipe.section import Section
 from nmtlab.runs.log import append_lines
@@ -51,6 +51,8 @@ class Analysis:
         table: from answers to the few numbers that are shown.
         figure: from answers to what is drawn.
         digits: decimals of the numbers that are shown, few enough to be the same on every machine.
+        absent: if nothing is to be shown where no run has a row: the problem and what to do.
+        stored_as: name of stored answers, if it is not that of `compute`'s module and function.
     """
 
     question: str
@@ -62,10 +64,14 @@ class Analysis:
     table: Callable[..., pd.DataFrame] = lambda found: found
     figure: Callable[..., go.Figure] | None = None
     digits: int = 2
+    absent: tuple[str, str] | None = None
+    stored_as: str = ""
 
     @property
     def key(self) -> str:
         """The name that answers are stored under: module and function, without the package."""
+        if self.stored_as:
+            return self.stored_as
         if "<" in self.compute.__qualname__:
             raise TypeError(f"{self.compute.__qualname__}: an analysis is computed by a module-level function")
         return f"{self.compute.__module__.rpartition('.')[2]}.{self.compute.__qualname__}"
@@ -82,19 +88,28 @@ class Analysis:
         Args:
             run: a trained run, or one packed with the answer.
             on_progress: called with the number of sentences or lines just done.
-            arguments: of `compute`.
+            arguments: of `compute`. If one without a default is left out, the answer is `any_stored`; if there is none,
+                a needed parent is the run's.
 
         Raises:
             NmtlabError: as raised by `compute`; for a run packed with neither its model nor the answer, it names what
                 the run has.
-            RunError: the run lacks what is needed; the stored answer is damaged; or another process is computing it.
+            RunError: the run lacks what is needed; the stored answer is damaged; another process is computing it; or an
+                argument is left out, and no answer is stored.
         """
         run = _in_direction(run, arguments)
+        if self.version and (left_out := self._left_out(arguments)):
+            if (kept := self.any_stored(run, **arguments)) is not None:
+                return kept
+            if left_out != ["parent"] or PARENT not in self.needs:
+                problem = f"run {run.name!r}: has no stored answer of {self.compute.__name__}"
+                raise RunError(problem, "name texts to measure it on")
+            arguments = {**arguments, "parent": parent_of(run)}
         resumed = inspect.isgeneratorfunction(self.compute)
         question = self._question(run, {"start": 0, **arguments} if resumed else arguments) if self.version else None
         if question and (stored := self._stored(run, question)):
             return stored.frame()
-        check_needs(run, self.needs)
+        check_needs(run, [need for need in self.needs if need is not PARENT])  # the parent is among the arguments
         if question and resumed:
             return self._by_sentence(run, question, on_progress or (lambda sentences: None), arguments)
         told = {"on_progress": on_progress} if on_progress else {}
@@ -112,6 +127,23 @@ class Analysis:
         stored = self._stored(run, self._question(run, {**start, **arguments}))
         return stored.frame() if stored else None
 
+    def any_stored(self, run: Run, **arguments: Any) -> pd.DataFrame | None:
+        """Return the stored answer about whatever text; None without one.
+
+        Of the arguments that are left out, those without a default, and the split, may have been any.
+
+        Raises:
+            RunError: the stored answer is damaged.
+        """
+        run = _in_direction(run, arguments)
+        defaults = _plain_defaults(self.compute)
+        asked = {**defaults, **_plain_arguments({"split": defaults.get("split"), **arguments})}
+        if "split" not in arguments:
+            del asked["split"]
+        every = self._of_this_version(run)
+        found = (one for one in every if asked.items() <= {**defaults, **one.question.arguments}.items())
+        return next((one.frame() for one in found), None)
+
     def answers(self, run: Run) -> list[Measure]:
         """Return a run's stored answers in its direction, for any arguments, even without the corpora.
 
@@ -125,7 +157,9 @@ class Analysis:
 
     def among(self, runs: Sequence[Run], **arguments: Any) -> pd.DataFrame:
         """Return the answers for several runs, one below the other, with the label of each in a column `run`."""
-        return pd.concat([self.of(run, **arguments).assign(run=run.label) for run in runs], ignore_index=True)
+        found = [self.of(run, **arguments).assign(run=run.label) for run in runs]
+        some = [one for one in found if len(one)] or found  # one without rows would change the types of columns
+        return pd.concat(some, ignore_index=True) if some else pd.DataFrame()
 
     def view(self, runs: Run | Sequence[Run], **arguments: Any) -> View:
         """Show the answers for one run or several as a table and a figure.
@@ -136,14 +170,36 @@ class Analysis:
 
         Raises:
             NmtlabError: as of `of`.
+            RunError: no run has a row, and it is `absent`.
         """
         if self.figure is None:
             raise TypeError(f"{self.key}: nothing is drawn of it")
-        asked, tabled, drawn = (_named(one, arguments) for one in (self.compute, self.table, self.figure))
-        if unknown := arguments.keys() - {*asked, *tabled, *drawn}:
+        found = self._among(runs, arguments)
+        table, figure = (shown(found, **_named(shown, arguments)) for shown in (self.table, self.figure))
+        return View(table, figure, self.digits)
+
+    def numbers(self, runs: Run | Sequence[Run], **arguments: Any) -> Numbers:
+        """Show the answers for one run or several as a table; arguments and errors as of `view`."""
+        found = self._among(runs, arguments)
+        return Numbers(self.table(found, **_named(self.table, arguments)), self.digits)
+
+    def _among(self, runs: Run | Sequence[Run], arguments: Mapping[str, Any]) -> pd.DataFrame:
+        """Return `among`, given arguments that are also those of `table` and `figure`, or say that all is `absent`."""
+        known = [_named(one, arguments) for one in (self.compute, self.table, self.figure) if one]
+        if unknown := arguments.keys() - {name for some in known for name in some}:
             raise TypeError(f"{self.key}: has no argument {', '.join(sorted(unknown))}")
-        found = self.among([runs] if isinstance(runs, Run) else runs, **asked)
-        return View(self.table(found, **tabled), self.figure(found, **drawn), self.digits)
+        runs = [runs] if isinstance(runs, Run) else runs
+        found = self.among(runs, **known[0])
+        if found.empty and self.absent:
+            problem, remedy = self.absent
+            raise RunError(f"runs {', '.join(run.name for run in runs)}: {problem}", remedy)
+        return found
+
+    def _left_out(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return the arguments of `compute` that have no default and are not given."""
+        _, *others = inspect.signature(self.compute).parameters.values()
+        required = [one.name for one in others if one.default is one.empty]
+        return [name for name in required if name not in arguments and name != "start"]
 
     def _by_sentence(
         self, run: Run, question: MeasureKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]

@@ -42,24 +42,3 @@ def check_counts(pipeline: Pipeline) -> None:
             "the frequencies of the model's types are unknown: it was imported without its training text",
             "name a corpus that they are to be counted in: nmtlab runs import ... --corpus CORPUS",
         )
-
-
-def plans_length(run: Run) -> bool:
-    """Return whether a run plans lengths: its search scores by p(length) · p, whatever score is requested."""
-    model = run.recipe.model
-    return model.family == "transformer" and model.plan_length
-
-
-def check_plans_length(run: Run) -> None:
-    """Raise `RunError` if a run does not plan lengths."""
-    if not plans_length(run):
-        raise RunError(f"run {run.name!r}: it does not plan lengths", "choose a run of the recipe 'planned'")
-
-
-def check_has_end(run: Run) -> None:
-    """Raise `RunError` if a run plans lengths: it generates no EOS that could be searched for."""
-    if plans_length(run):
-        raise RunError(
-            f"run {run.name!r}: it plans lengths and generates no EOS to search for",
-            "choose a run that does not plan lengths",
-        )

@@ -42,6 +42,20 @@ def check_needs(run: Run, needs: Iterable[Need]) -> None:
         raise RunError(f"run {run.name!r}: {need.problem}", need.remedy)
 
 
+def parent_of(run: Run) -> Run:
+    """Return the parent of a run, from the same folder of runs.
+
+    Raises:
+        RunError: it has no parent, or the parent is not there.
+    """
+    if run.inheritance is None:
+        raise RunError(f"run {run.name!r}: has no parent", "choose a run trained with --parent")
+    folder = run.folder.parent / run.inheritance["parent"]
+    if not folder.is_dir():
+        raise RunError(f"run {run.name!r}: its parent {folder.name!r} is not here", "put the parent's run beside it")
+    return Run(folder)
+
+
 NEURAL = Need(
     "phrase-based",
     NO_DECODER,
@@ -49,6 +63,15 @@ NEURAL = Need(
     lambda run: run.recipe.model.neural,
 )
 WEIGHTS = Need("no weights", "it has no weights", "train it until its first evaluation", lambda run: run.has_weights())
+DECODING = (NEURAL, WEIGHTS)
+"""For all that decodes."""
+
+NORMS = Need(
+    "neither weights nor logged norms",
+    "neither weights nor logged norms of word vectors",
+    "train it up to an evaluation",
+    lambda run: run.has_weights() or bool(run.embedding_norm_files),
+)
 COUNTS = Need(
     "no counts of its types",
     "the frequencies of the model's types are unknown: it was imported without its training text",
@@ -85,9 +108,21 @@ END = Need(
     "choose a run that does not plan lengths",
     lambda run: not run.recipe.model.plans_length,
 )
+LOGGED_G = Need(
+    "no values of g",
+    "no values of g",
+    "choose a run with ScaleNorm that was evaluated at least once",
+    lambda run: not run.g_values().empty,
+)
 SEVERAL_DIRECTIONS = Need(
     "a single direction",
     "it was trained in a single direction",
     "choose a run of several directions",
     lambda run: len(run.directions) > 1,
+)
+PARENT = Need(
+    "no parent here",
+    "its parent is not here",
+    "choose a run trained with --parent, and put the parent's run beside it",
+    lambda run: run.inheritance is not None and Run(run.folder.parent / run.inheritance["parent"]).has_weights(),
 )

@@ -1,13 +1,19 @@
 """What does each head of a Transformer attend to? All of them, also in self-attention."""
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import NEURAL, SELF_ATTENTION, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened, scored_ids
 from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.errors import RunError
+from nmtlab.figures.marks import Side, with_tokens
+from nmtlab.figures.theme import SHADES, dressed, plain
 from nmtlab.models.interface import on_device
 from nmtlab.models.recording import Attentions, recorded_attention
 from nmtlab.models.transformer import Transformer
@@ -17,6 +23,17 @@ from nmtlab.translation import Translator
 
 AttentionKind = Literal["cross-attention", "encoder self-attention", "decoder self-attention"]
 KINDS: tuple[AttentionKind, ...] = get_args(AttentionKind)
+_BARE = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "mirror": True}
+_NAME = {"xref": "paper", "yref": "paper", "showarrow": False}
+_HEIGHT, _ABOVE, _BELOW = 130, 75, 15
+"""Pixels of a row of heatmaps, above all of them and below."""
+_GAP = 0.12
+"""Between heatmaps, as a share of the space of each."""
+_SIDES: Mapping[AttentionKind, tuple[Side, Side]] = {
+    "cross-attention": ("target", "source"), "encoder self-attention": ("source", "source"),
+    "decoder self-attention": ("target", "target"),
+}  # fmt: skip
+"""The sides of the token that attends and of the one that is attended to, by kind."""
 
 
 def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd.DataFrame:
@@ -82,16 +99,18 @@ def _rows(kind: AttentionKind, weights: np.ndarray, pieces: list[str], attended:
     )
 
 
-def head_summary(weights: pd.DataFrame) -> pd.DataFrame:
+def head_summary(weights: pd.DataFrame, kind: AttentionKind = "cross-attention") -> pd.DataFrame:
     """Return how spread out the attention of each head is, and how much of it the ends of the sentence have.
 
     Args:
-        weights: rows of `all_heads`, of one kind.
+        weights: rows of `all_heads`, of one system.
+        kind: of attention.
 
     Returns:
         A row for each head: `layer`, `head`; `entropy` in bits, mean over the positions; `first` and `last`, the mean
         weight of the first and the last token that can be attended to.
     """
+    weights = weights[weights["kind"] == kind]
     known = weights.assign(entropy=-weights["weight"] * np.log2(weights["weight"].where(weights["weight"] > 0, 1)))
     end = weights["attended_position"].max()
     known = known.assign(
@@ -100,3 +119,78 @@ def head_summary(weights: pd.DataFrame) -> pd.DataFrame:
     )
     sums = known.groupby(["layer", "head", "position"])[["entropy", "first", "last"]].sum()
     return sums.groupby(["layer", "head"]).mean().reset_index()
+
+
+def heads_figure(weights: pd.DataFrame, kind: AttentionKind = "cross-attention") -> go.Figure:
+    """Draw a small heatmap for each head, and the mean of the heads of each layer.
+
+    The token that attends is down, the one that is attended to across. `meta` of a heatmap has its layer and head.
+
+    Args:
+        weights: rows of `all_heads`, with their `run`, of one run.
+        kind: of attention.
+    """
+    weights = weights[weights["kind"] == kind]
+    title = f"{kind.capitalize()} of {plain(weights['run'].iloc[0])}"
+    tokens = ["position", "piece", "attended_position", "attended_piece"]
+    means = weights.groupby(["layer", *tokens], as_index=False)["weight"].mean().assign(head=0)
+    layers, heads = int(weights["layer"].max()), int(weights["head"].max())
+    traces, axes, tokens = [], {}, {}
+    sides = _SIDES[kind]
+    names = [_named(f"head {head}" if head else "mean", column, heads + 1) for head, column in _columns(heads)]
+    names += [_named_row(f"layer {layer}", layer - 1, layers) for layer in range(1, layers + 1)]
+    places = dict(_columns(heads))
+    for number, ((layer, head), matrix) in enumerate(pd.concat((weights, means)).groupby(["layer", "head"]), start=1):
+        across, down = _domain(places[head], heads + 1), _domain(layers - layer, layers)
+        axes[f"xaxis{number}"] = _BARE | {"domain": across, "anchor": f"y{number}"}
+        axes[f"yaxis{number}"] = _BARE | {"domain": down, "anchor": f"x{number}", "autorange": "reversed"}
+        x, y = (f"{way}{number if number > 1 else ''}" for way in "xy")
+        tokens |= {x: (sides[1], _pieces(matrix, "attended_")), y: (sides[0], _pieces(matrix, ""))}
+        traces.append(_heatmap(matrix, layer, head) | {"xaxis": x, "yaxis": y})
+    figure = dressed(go.Figure(traces, {**axes, "annotations": names}), title, _ABOVE + _BELOW + _HEIGHT * layers)
+    return with_tokens(figure, tokens).update_layout(margin={"t": _ABOVE, "b": _BELOW})
+
+
+HEADS = Analysis(
+    "What does each head of a Transformer attend to?",
+    all_heads,
+    needs=(NEURAL, SELF_ATTENTION, WEIGHTS),
+    table=head_summary,
+    figure=heads_figure,
+)
+
+
+def _pieces(weights: pd.DataFrame, which: str) -> list[str]:
+    """Return the tokens that attend, or those `attended_` to, in order."""
+    return weights.drop_duplicates(f"{which}position").sort_values(f"{which}position")[f"{which}piece"].tolist()
+
+
+def _columns(heads: int) -> list[tuple[int, int]]:
+    """Return each head and its column; the mean, head 0, has the last column."""
+    return [(head % (heads + 1), head - 1) for head in range(1, heads + 2)]
+
+
+def _domain(place: int, places: int) -> list[float]:
+    """Return the extent of a heatmap, as shares of the whole."""
+    return [place / places, (place + 1 - _GAP) / places]
+
+
+def _named(name: str, column: int, columns: int) -> dict[str, object]:
+    left, right = _domain(column, columns)
+    return _NAME | {"text": name, "x": (left + right) / 2, "y": 1, "xanchor": "center", "yanchor": "bottom"}
+
+
+def _named_row(name: str, row: int, rows: int) -> dict[str, object]:
+    low, high = _domain(rows - 1 - row, rows)
+    return _NAME | {"text": name, "x": 0, "y": (low + high) / 2, "xanchor": "right", "yanchor": "middle"}
+
+
+def _heatmap(weights: pd.DataFrame, layer: int, head: int) -> dict[str, object]:
+    grid = weights.pivot(index="position", columns="attended_position", values="weight")
+    pieces, attended = _pieces(weights, ""), _pieces(weights, "attended_")
+    named = f"layer {layer}, {f'head {head}' if head else 'mean of the heads'}"
+    return {
+        "type": "heatmap", "z": grid.to_numpy(), "zmin": 0, "zmax": 1, "colorscale": SHADES, "showscale": False,
+        "meta": [int(layer), int(head)], "customdata": [[[plain(a), plain(p)] for a in attended] for p in pieces],
+        "hovertemplate": f"%{{customdata[1]}} attends to %{{customdata[0]}}: %{{z:.2f}}<extra>{named}</extra>",
+    }  # fmt: skip

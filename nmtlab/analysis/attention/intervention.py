@@ -70,7 +70,7 @@ def redecode(
     constraints = Constraints(prefix=target_ids[:, :position], attention=attention)
     best = beam_search(model, memory, translator.settings, constraints=constraints)[0].hypotheses[0]
     before, after = float(np.exp(forced.log_probs[position])), _probability(model, memory, target_ids, constraints)
-    return Intervention(pipeline.target_text(best.tokens), best, before, after)
+    return Intervention(pipeline.target.text(best.tokens), best, before, after)
 
 
 @torch.inference_mode()

@@ -10,16 +10,19 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import NEURAL, RECURRENCE, WEIGHTS
 from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
-from nmtlab.errors import RunError
+from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words
 from nmtlab.search.forced import forced_decode
-from nmtlab.systems import check_has_model, open_model
+from nmtlab.systems import open_model
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link
@@ -28,6 +31,7 @@ from nmtlab.translation import Translator
 Place = Literal["first", "last"]
 
 _BATCH_TOKENS = 2048
+_LINKED = {"it": "linked to it", "others": "linked to other words", "none": "not linked"}
 
 
 def masked_losses(
@@ -51,17 +55,14 @@ def masked_losses(
         on_progress: called with the number of pairs just done.
 
     Returns:
-        A row for each target word of a pair with several source words: `run`; `line`, from 1; `target_position`, from
-        0; `target_word`; `linked`, to the hidden word (`it`), only to `others`, or to `none`; `peak`, whether
+        A row for each target word of a pair with several source words: `line`, from 1; `target_position`, from 0;
+        `target_word`; `linked`, to the hidden word (`it`), only to `others`, or to `none`; `peak`, whether
         the attention peak was on the hidden word; `loss`, in nats, and `masked_loss`, with the word hidden.
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
-        RunError: the run is not recurrent, or its weights cannot be read.
+        RunError: its weights cannot be read.
     """
-    check_has_model(run)
-    if run.recipe.model.family != "rnn":
-        raise RunError(f"run {run.name!r}: not recurrent", "choose a run whose model.family is rnn")
     run = in_direction(run, corpus)
     pairs = [pair for pair in word_pairs(run, corpus, split, links) if len(pair.source_words) > 1]
     system = open_model(run, machine=machine)
@@ -69,24 +70,56 @@ def masked_losses(
     whole, masked = _losses(system, pairs, None), _losses(system, pairs, place)
     rows = (row for numbers in zip(pairs, weights, whole, masked, strict=True) for row in _rows(place, *numbers))
     columns = ["line", "target_position", "target_word", "linked", "peak", "loss", "masked_loss"]
-    frame = pd.DataFrame(rows, columns=columns)
-    frame.insert(0, "run", run.label)
-    return frame
+    return pd.DataFrame(rows, columns=columns)
 
 
 def masking_summary(losses: pd.DataFrame) -> pd.DataFrame:
     """Return what hiding the source word costs, by where the target word is linked and where attention was.
 
     Args:
-        losses: rows of `masked_losses`, of one run or several.
+        losses: rows of `masked_losses`, with their `run`.
 
     Returns:
         A row for each group of target words: `run`, `linked`, `peak`; `words`, their number; `cost`, the mean rise of
         the loss in nats per word.
     """
-    rise = losses.assign(cost=losses["masked_loss"] - losses["loss"])
-    groups = rise.groupby(["run", "linked", "peak"], sort=False, observed=True)["cost"]
-    return groups.agg(words="size", cost="mean").reset_index().sort_values(["run", "linked", "peak"], ignore_index=True)
+    runs = pd.Categorical(losses["run"], losses["run"].unique())  # in their order
+    rise = losses.assign(run=runs, cost=losses["masked_loss"] - losses["loss"])
+    groups = rise.groupby(["run", "linked", "peak"], observed=True)["cost"]
+    return groups.agg(words="size", cost="mean").reset_index()
+
+
+def masking_figure(losses: pd.DataFrame, place: Place = "first") -> go.Figure:
+    """Draw what hiding a source word costs at the target words whose attention peak was on it: bars for each run.
+
+    Args:
+        losses: rows of `masked_losses`, with their `run`.
+        place: of the hidden word.
+    """
+    figure = go.Figure()
+    costs = masking_summary(losses)
+    style = styles(costs["run"])
+    attended = costs[costs["peak"]].assign(kind=costs["linked"].map(_LINKED))
+    for run, of_run in attended.groupby("run", sort=False):
+        shown = of_run.set_index("kind").reindex(list(_LINKED.values()))
+        figure.add_bar(
+            x=shown.index, y=shown["cost"], name=name_in_lines(run), marker_color=style[str(run)]["color"],
+            customdata=shown["words"],
+            hovertemplate="%{x}: %{y:+.3f} nats, %{customdata:,} words<extra>" + name_in_lines(run) + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text=f"target words whose attention peak is on the {place} source word")
+    figure.update_yaxes(title_text="rise of the loss (nats per word)", zeroline=True)
+    figure.update_layout(barmode="group", legend=BELOW, margin_b=110)
+    return dressed(figure, f"What does it cost to hide the {place} source word from attention?", 440)
+
+
+MASKING = Analysis(
+    "What does it cost to hide one source word from attention?",
+    masked_losses,
+    needs=(NEURAL, RECURRENCE, WEIGHTS),
+    table=masking_summary,
+    figure=masking_figure,
+)
 
 
 def _losses(system: Translator, pairs: Sequence[WordPair], place: Place | None) -> list[np.ndarray]:

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.evaluation.alignment_error import alignment_error
+from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
-from nmtlab.systems import check_has_model, open_model
+from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link
 
@@ -28,6 +31,8 @@ _COLUMNS = {
 }  # fmt: skip
 _PEAK = ["source_position", "target_position"]
 _SHARES = ("first", "first_linked", "last", "last_linked", "on", "on_if_moved")
+_FAR = 5
+"""Shifts from here on are drawn together."""
 
 
 def attention_shift(
@@ -66,7 +71,6 @@ def attention_shift(
         CorpusError: no such split, other languages, or links that do not belong to it.
         RunError: the run is phrase-based, or its weights cannot be read.
     """
-    check_has_model(run)
     run = in_direction(run, corpus)
     pairs = word_pairs(run, corpus, split, links, limit)
     weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
@@ -161,6 +165,39 @@ def sink_summary(shifts: pd.DataFrame, by: Sequence[str] = ("run",)) -> pd.DataF
     return shares.reset_index().astype(dict.fromkeys(_SHARES, float))
 
 
+def shift_figure(shifts: pd.DataFrame) -> go.Figure:
+    """Draw the share of linked words by the shift of their attention peak: a group of bars for each shift.
+
+    Args:
+        shifts: rows of `attention_shift`, of one run or several.
+    """
+    figure = go.Figure()
+    style = styles(shifts["run"])
+    for run, of_run in shifts.groupby("run", sort=False):
+        found = shift_distribution(of_run, by=["run"])
+        clipped = found.assign(shift=found["shift"].astype(int).clip(-_FAR, _FAR)).groupby("shift")
+        shares = clipped[["share", "words"]].sum().reindex(range(-_FAR, _FAR + 1), fill_value=0)
+        figure.add_bar(
+            x=[_name(shift) for shift in shares.index[::-1]], y=100 * shares["share"][::-1], name=name_in_lines(run),
+            marker_color=style[str(run)]["color"], customdata=shares["words"][::-1],
+            hovertemplate="%{x}: %{y:.1f} %, %{customdata:,} words<extra>" + name_in_lines(run) + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="most attended word, counted from the linked one", type="category")
+    figure.update_yaxes(title_text="linked words (%)", rangemode="tozero")
+    figure.update_layout(barmode="group", legend=BELOW, margin_b=110)
+    return dressed(figure, "How far from the linked word is the attention peak?", 440)
+
+
+SHIFT = Analysis(
+    "How far from the linked word is the attention peak, and do peaks collect on the first word?",
+    attention_shift,
+    source="thesis 3.2.6.3, Figure 3.3",
+    needs=(NEURAL, WEIGHTS),
+    table=sink_summary,
+    figure=shift_figure,
+)
+
+
 def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
     """Return the counts behind `sink_summary` for each sentence of a text, by the links of `reference_links`.
 
@@ -185,6 +222,7 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
 PEAK_COUNTS = Analysis(
     "How often are attention peaks on the linked, the first and the last word of a sentence?",
     peak_counts,
+    needs=(NEURAL, WEIGHTS),
     version=1,
     columns=("line", "words", *_SHARES),
 )
@@ -235,6 +273,13 @@ def _marked(shifts: pd.DataFrame) -> pd.DataFrame:
         on=linked["shift"] == 0,
         on_if_moved=linked["shift"] == 1,
     )
+
+
+def _name(shift: int) -> str:
+    if shift == 0:
+        return "on it"
+    more = " or more" if abs(shift) == _FAR else ""
+    return f"{abs(shift)}{more} {'left' if shift > 0 else 'right'}"
 
 
 def _peaks(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:

@@ -1,16 +1,18 @@
-"""What do systems attend to in a sentence? (thesis 3.2.6.3)"""
+"""What does a system attend to in a sentence? (thesis 3.2.6.3)"""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
+from nmtlab.analysis.access.opened import RunOrSystem, opened
+from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps, shown_weights
 from nmtlab.errors import CorpusError
-from nmtlab.recipe.machine import MachineSettings
-from nmtlab.runs.run import Run
+from nmtlab.figures.theme import SHADES
 from nmtlab.search.forced import forced_decode_all
-from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
@@ -18,19 +20,16 @@ from nmtlab.translation import Translator
 _END = SPECIALS[EOS]
 
 
-def attention(
-    runs: Sequence[Run], source: str, target: str | None = None, machine: MachineSettings | None = None
-) -> pd.DataFrame:
-    """Return the attention of several systems in one sentence, for display side by side (thesis Figure 3.3).
+def attention(system: RunOrSystem, source: str, target: str | None = None) -> pd.DataFrame:
+    """Return the attention of a system in one sentence.
 
     Args:
-        runs: trained neural systems.
+        system: a neural run with weights, or a translator.
         source: a sentence.
-        target: a translation to force in all systems; if not given, each system translates the sentence.
-        machine: where to compute; the recipes' settings if not given.
+        target: a translation to force; the system's own translation if not given.
 
     Returns:
-        A row for each pair of tokens in each head: `run`; `layer` and `head`, from 1; `target_position` and
+        A row for each pair of tokens in each head: `layer` and `head`, from 1; `target_position` and
         `source_position`, from 0; `target_piece` and `source_piece` as written (`<unk>` where a system has generated
         it), both ending in `</s>`; `target_unknown` and `source_unknown`, whether the token is UNK to the system;
         `target_count` and `source_count`, the token's count in the training text of its language; `weight`. The
@@ -38,26 +37,58 @@ def attention(
 
     Raises:
         CorpusError: the source sentence is blank.
-        RunError: a run is phrase-based, or its weights cannot be read.
+        RunError: a phrase-based run, or one without weights.
     """
-    systems = ((run.label, _opened(run, machine)) for run in runs)
-    return pd.concat([attention_of(*system, source, target) for system in systems], ignore_index=True)
+    translator = opened(system)
+    pair = pieces_of(translator, source, target)
+    ((_, forced),) = forced_decode_all(translator.model, [pair.source_ids], [pair.target_ids])
+    return weights_frame(translator.pipeline, pair, forced.attention)
 
 
-def attention_of(name: str, system: Translator, source: str, target: str | None = None) -> pd.DataFrame:
-    """Return the rows of `attention` of one loaded system.
+def attention_figure(
+    weights: pd.DataFrame, links: Links = (), layer: int | None = None, head: int | None = None
+) -> go.Figure:
+    """Draw a heatmap for each run: source across, target down, as in the thesis.
 
     Args:
-        name: for the column `run`.
-        system: a neural one.
-        source, target: as for `attention`.
-
-    Raises:
-        CorpusError: the source sentence is blank.
+        weights: rows of `attention`, with their `run`.
+        links: token pairs to mark with a ring.
+        layer, head: as of `shown_weights`.
     """
-    pair = pieces_of(system, source, target)
-    ((_, forced),) = forced_decode_all(system.model, [pair.source_ids], [pair.target_ids])
-    return weights_frame(name, system.pipeline, pair, forced.attention)
+    title = f"Attention of each system for each target word{_named(weights, layer, head)}"
+    hover = "%{customdata[1]} attends to %{customdata[0]}: %{z:.3f}"
+    return heatmaps(weights, Look(title, "weight", 0, 1, SHADES, hover), links, layer, head)
+
+
+def _named(weights: pd.DataFrame, layer: int | None, head: int | None) -> str:
+    """Return which layer and head are shown, if there are several."""
+    if weights[["layer", "head"]].max().max() == 1:
+        return ""
+    return f": {f'layer {layer}' if layer else 'last layer'}, {f'head {head}' if head else 'mean of the heads'}"
+
+
+def peaks(weights: pd.DataFrame) -> pd.DataFrame:
+    """Return the source token with the highest weight for each target token: in the last layer, the mean of the heads.
+
+    Args:
+        weights: rows of `attention`, or others of this form, with their `run`.
+
+    Returns:
+        A row for each target token of each run: `run`, `target_piece`, `source_piece`, `weight`.
+    """
+    drawn = pd.concat([shown_weights(rows) for _, rows in weights.groupby("run", sort=False)], ignore_index=True)
+    highest = drawn.groupby(["run", "target_position"], sort=False)["weight"].idxmax()
+    return drawn.loc[highest, ["run", "target_piece", "source_piece", "weight"]]
+
+
+ATTENTION = Analysis(
+    "What does a system attend to in a sentence?",
+    attention,
+    source="thesis 3.2.6.3, Figure 3.3",
+    needs=(NEURAL, WEIGHTS),
+    table=peaks,
+    figure=attention_figure,
+)
 
 
 class PiecePair(NamedTuple):
@@ -70,7 +101,7 @@ class PiecePair(NamedTuple):
 
 
 def pieces_of(system: Translator, source: str, target: str | None = None) -> PiecePair:
-    """Return a sentence and its translation as tokens; arguments as of `attention_of`.
+    """Return a sentence and its translation as tokens; arguments as of `attention`.
 
     Raises:
         CorpusError: the source sentence is blank.
@@ -81,18 +112,17 @@ def pieces_of(system: Translator, source: str, target: str | None = None) -> Pie
         raise CorpusError("source sentence: blank", "give a sentence")
     if target is None:
         target_ids = [*system.translate([source])[0].hypotheses[0].tokens, EOS]
-        target_pieces = pipeline.target_pieces(target_ids)
+        target_pieces = pipeline.target.pieces(target_ids)
     else:
         target_ids = pipeline.target_ids(target)
         target_pieces = pipeline.target.tokenizer.split(target)
     return PiecePair(source_ids, target_ids, [*source_pieces, _END], [*target_pieces, _END])
 
 
-def weights_frame(name: str, pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> pd.DataFrame:
+def weights_frame(pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> pd.DataFrame:
     """Return weights between the tokens of a pair, (layers, heads, |y|, S), as the rows of `attention`.
 
     Args:
-        name: for the column `run`.
         pipeline: of the system.
         pair: of source and target.
         weights: of attention, or any other measure of what a source token means to a target token.
@@ -100,22 +130,16 @@ def weights_frame(name: str, pipeline: Pipeline, pair: PiecePair, weights: np.nd
     layer, head, t, s = (axis.ravel() for axis in np.indices(weights.shape))
     return pd.DataFrame(
         {
-            "run": name,
             "layer": layer + 1,
             "head": head + 1,
             "target_position": t,
             "target_piece": np.array(pair.target_pieces, dtype=object)[t],
             "target_unknown": np.equal(pair.target_ids, UNK)[t],
-            "target_count": pipeline.target_counts[pair.target_ids][t],
+            "target_count": pipeline.target.counts[pair.target_ids][t],
             "source_position": s,
             "source_piece": np.array(pair.source_pieces, dtype=object)[s],
             "source_unknown": np.equal(pair.source_ids, UNK)[s],
-            "source_count": pipeline.source_counts[pair.source_ids][s],
+            "source_count": pipeline.source.counts[pair.source_ids][s],
             "weight": weights.ravel(),
         }
     )
-
-
-def _opened(run: Run, machine: MachineSettings | None) -> Translator:
-    check_has_model(run)
-    return open_model(run, machine=machine)

@@ -1,27 +1,32 @@
 """Do the methods find the word that a word is linked to? Attention, erasure and gradients against word links."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.alignment.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.contributions import METHODS, Method, word_contributions
+from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
 from nmtlab.runs.run import Run
-from nmtlab.systems import check_has_model, open_model
+from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 
-ATTENTION: Literal["attention"] = "attention"
 Explanation = Literal["attention"] | Method
-EXPLANATIONS: tuple[Explanation, ...] = (ATTENTION, *METHODS)
+EXPLANATIONS: tuple[Explanation, ...] = ("attention", *METHODS)
+_SHARES = {"on": "on the linked word", "first": "on the first word"}
 
 
 def agreement(
-    run: Run, corpus: ParallelCorpus, part: str = "test", method: Explanation = ATTENTION, sample: int = 100
+    run: Run, corpus: ParallelCorpus, part: str = "test", method: Explanation = "attention", sample: int = 100
 ) -> pd.DataFrame:
     """Return how often the source word with the highest weight is the linked one, under forced references.
 
@@ -42,20 +47,20 @@ def agreement(
         CorpusError: no such split, no training text, or other languages.
         RunError: the run is phrase-based, or has no weights.
     """
-    check_has_model(run)
     run = in_direction(run, corpus)
     links = reference_links(run.pipeline, corpus, part)
     lines = set(draw_sample(corpus, part, sample).lines)
     pairs = [pair for pair in word_pairs(run, corpus, part, links) if pair.line in lines]
     system = open_model(run)
-    weights = forced_attention(system, pairs) if method == ATTENTION else word_contributions(system, pairs, method)
+    weights = forced_attention(system, pairs) if method == "attention" else word_contributions(system, pairs, method)
     shifts = peak_shifts(run.name, pairs, weights)
     return sink_summary(shifts).merge(attention_error(shifts, links), on="run").drop(columns="run")
 
 
-AGREEMENT = Analysis(
+AGREEMENT_OF = Analysis(
     "How often does a method find the linked source word?",
     agreement,
+    needs=(NEURAL, WEIGHTS),
     version=1,
     columns=(
         "words",
@@ -70,4 +75,59 @@ AGREEMENT = Analysis(
         "precision",
         "recall",
     ),
+)
+
+
+def agreements(
+    run: Run,
+    corpus: ParallelCorpus,
+    part: str = "test",
+    methods: Sequence[Explanation] = EXPLANATIONS,
+    sample: int = 100,
+) -> pd.DataFrame:
+    """Return the `agreement` of several methods, which is stored: a row for each `method`.
+
+    Args:
+        methods: what to compare.
+        run, corpus, part, sample: as of `agreement`.
+    """
+    found = [AGREEMENT_OF.of(run, corpus=corpus, part=part, method=one, sample=sample) for one in methods]
+    return pd.concat(found, ignore_index=True).assign(method=list(methods))
+
+
+def agreement_figure(found: pd.DataFrame) -> go.Figure:
+    """Draw where each method has its peaks: a dot for each run and method, on the linked word and on the first.
+
+    A line shows the share of links that lead to the first word.
+
+    Args:
+        found: rows of `agreements`, with their `run`.
+    """
+    figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.04)
+    style = styles(found["run"])
+    for column, share in enumerate(_SHARES, start=1):
+        for run, of_run in found.groupby("run", sort=False):
+            figure.add_scatter(
+                x=100 * of_run[share], y=of_run["method"], customdata=of_run["words"], mode="markers", orientation="h",
+                name=name_in_lines(run), offsetgroup=str(run), legendgroup=str(run), showlegend=column == 1,
+                col=column, row=1, marker={"size": 11, "color": style[str(run)]["color"]},
+                hovertemplate="%{y}: %{x:.1f} % of %{customdata:,} words<extra>" + name_in_lines(run) + "</extra>",
+            )  # fmt: skip
+        figure.update_xaxes(title_text=f"{_SHARES[share]} (% of words)", rangemode="tozero", col=column)
+    line = {"color": FAINT, "dash": "dot"}
+    linked = 100 * found["first_linked"].iloc[0]
+    figure.add_vline(
+        linked, col=2, line=line, annotation={"text": "links to it", "yanchor": "bottom", "xanchor": "center"}
+    )
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(scattermode="group", scattergap=0.5, legend=BELOW, margin_b=110)
+    return dressed(figure, "Where does each method have its peaks?", 380)
+
+
+AGREEMENT = Analysis(
+    "Where does each method have its peaks?",
+    agreements,
+    needs=(NEURAL, WEIGHTS),
+    table=lambda found: found[["run", "method", "words", "on", "first", "first_linked"]],
+    figure=agreement_figure,
 )

@@ -6,14 +6,19 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of
 from nmtlab.analysis.alignment.word_pairs import WordPair, between_words
-from nmtlab.analysis.attention.weights import pieces_of, weights_frame
+from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps
+from nmtlab.analysis.attention.weights import peaks, pieces_of, weights_frame
 from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.analysis.attribution.erasure import erasure
 from nmtlab.analysis.attribution.gradients import input_x_gradient, integrated_gradients
 from nmtlab.errors import NmtlabError
+from nmtlab.figures.theme import DIVERGING
 from nmtlab.models.interface import TranslationModel
 from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.translation import Translator
@@ -45,7 +50,6 @@ class Instead(NamedTuple):
 
 
 def contributions(
-    name: str,
     system: RunOrSystem,
     source: str,
     target: str | None = None,
@@ -59,7 +63,6 @@ def contributions(
     this token and not the other (Yin and Neubig 2022).
 
     Args:
-        name: for the column `run`.
         system: a neural run with weights, or a translator.
         source: a sentence.
         target: a translation to force; the system's own translation if not given.
@@ -67,7 +70,7 @@ def contributions(
         instead: the position and the word to compare with.
 
     Returns:
-        Rows of `attention.attention`, with one layer and one head, in which `weight` is the contribution. In
+        Rows of `weights.attention`, with one layer and one head, in which `weight` is the contribution. In
         `target_piece`, a token that is compared has the form `this, not that`.
 
     Raises:
@@ -81,7 +84,31 @@ def contributions(
     weights = _EXPLAIN[method](translator.model, pair.source_ids, pair.target_ids, contrast)
     if instead is not None:
         pair.target_pieces[instead.position] += f", not {instead.word}"
-    return weights_frame(name, translator.pipeline, pair, weights[None, None])
+    return weights_frame(translator.pipeline, pair, weights[None, None])
+
+
+def contribution_figure(contributions: pd.DataFrame, method: Method = "erasure", links: Links = ()) -> go.Figure:
+    """Draw a heatmap for each run, of the contributions of source tokens to target tokens.
+
+    Args:
+        contributions: rows of `contributions`, with their `run`.
+        method: by which they were found.
+        links: token pairs to mark with a ring.
+    """
+    most = contributions["weight"].abs().max() or 1.0
+    hover = "%{customdata[0]} contributes %{z:+.2f} nats to %{customdata[1]}"
+    look = Look(f"Contribution of each source word, by {method}", "nats", -most, most, DIVERGING, hover)
+    return heatmaps(contributions, look, links)
+
+
+CONTRIBUTIONS = Analysis(
+    "What does each source word contribute to each target word?",
+    contributions,
+    source="Li, Monroe and Jurafsky 2016; Denil et al. 2014; Sundararajan et al. 2017",
+    needs=(NEURAL, WEIGHTS),
+    table=peaks,
+    figure=contribution_figure,
+)
 
 
 def word_contributions(

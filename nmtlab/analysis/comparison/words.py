@@ -9,13 +9,16 @@ print(word_accuracy(matches))
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from html import escape
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.evaluation.rare_words import EDGES, UNKNOWN, bucket_names, bucket_of
 from nmtlab.evaluation.resampling import drawn_test_sets
+from nmtlab.figures.theme import BELOW, dressed, styles
 
 KINDS = ("punctuation", "number", "name", "copied", "capitalised", "other")
 LENGTHS = (0, 6, 11, 21, 31)
@@ -126,6 +129,37 @@ def word_accuracy(matches: pd.DataFrame) -> pd.DataFrame:
             rows.append((name, system, words, produced, right, *shares, difference, low, high))
     named = ["bucket", "system", "words", "produced", "matched", "recall", "precision", "f1"]
     return pd.DataFrame(rows, columns=[*named, "difference", "low", "high"])
+
+
+def word_accuracy_figure(accuracy: pd.DataFrame, axis: str, text: str) -> go.Figure:
+    """Draw the F1 of words by bucket, a bar for each system; `customdata` of a bar is its bucket.
+
+    Args:
+        accuracy: rows of `word_accuracy`.
+        axis: what the buckets are of, such as "training frequency".
+        text: name of the text.
+    """
+    figure = go.Figure()
+    style = styles(accuracy["system"])
+    for system, rows in accuracy.groupby("system", sort=False):
+        hover = rows[["bucket", "words", "recall", "precision", "difference", "low", "high"]]
+        difference = "<br>difference %{customdata[4]:+.3f} (%{customdata[5]:.3f} to %{customdata[6]:.3f})"
+        figure.add_bar(
+            x=rows["bucket"], y=100 * rows["f1"], name=escape(str(system)), customdata=hover, meta="bucket",
+            marker_color=style[system]["color"],
+            hovertemplate="%{x}: F1 %{y:.1f} %, %{customdata[1]:,.0f} words, recall %{customdata[2]:.1%}, precision "
+            "%{customdata[3]:.1%}"
+            + (difference if rows["difference"].notna().any() else "")
+            + f"<extra>{escape(str(system))}</extra>",
+        )  # fmt: skip
+    words = accuracy.drop_duplicates("bucket").set_index("bucket")["words"]
+    figure.update_xaxes(
+        title_text=f"{axis} (words of the references)", type="category",
+        tickvals=list(words.index), ticktext=[f"{bucket}<br>({count:,.0f})" for bucket, count in words.items()],
+    )  # fmt: skip
+    figure.update_yaxes(title_text="F1 of words (%)", rangemode="tozero")
+    figure.update_layout(barmode="group", legend=BELOW, margin_b=120)
+    return dressed(figure, f"Which words are right, by {escape(axis)}:<br>{escape(text)}", 420)
 
 
 def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) -> list[int]:

@@ -4,10 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import NEURAL
+from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.training.prepare import model_for
@@ -21,6 +26,9 @@ SPIKE = 3.0
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """From usual to rare gradient norms."""
 
+_MAX_POINTS = 2000
+_DASHES = ("dot", "dash", "dashdot", "longdash")
+
 
 def dev_curve(run: Run) -> pd.DataFrame:
     """Return a run's evaluations on dev, an empty table if there are none.
@@ -32,6 +40,47 @@ def dev_curve(run: Run) -> pd.DataFrame:
     logged = run.metrics("validation").reindex(columns=["step", "seconds", "bleu", "perplexity"])
     curve = logged.assign(run=run.label, minutes=logged["seconds"] / 60, best=logged["step"] == run.best_step)
     return curve[["run", "step", "minutes", "bleu", "perplexity", "best"]]
+
+
+def _best(curves: pd.DataFrame, score: Literal["bleu", "perplexity"] = "bleu") -> pd.DataFrame:
+    return curves.loc[curves["best"].astype(bool), ["run", "step", score]]
+
+
+def dev_figure(
+    curves: pd.DataFrame, score: Literal["bleu", "perplexity"] = "bleu", over: Literal["step", "minutes"] = "step"
+) -> go.Figure:
+    """Draw a dev score over the course of training, the best checkpoint marked with a star.
+
+    Args:
+        curves: rows of `dev_curve`, of one run or several.
+        score: what to draw; perplexity on a logarithmic axis.
+        over: updates or minutes.
+    """
+    figure, style = go.Figure(), styles(curves["run"])
+    for run, curve in curves.groupby("run", sort=False):
+        figure.add_scatter(
+            x=curve[over], y=curve[score], mode="lines+markers", name=name_in_lines(run), line=style[run],
+            marker={"symbol": ["star" if best else "circle" for best in curve["best"]],
+                    "size": [13 if best else 5 for best in curve["best"]]},
+            customdata=curve[["step", "minutes"]],
+            hovertemplate="%{y:.2f} after %{customdata[0]:,} updates, %{customdata[1]:.1f} min<extra>"
+            + name_in_lines(run) + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="updates" if over == "step" else "training time (minutes)", rangemode="tozero")
+    if score == "bleu":
+        figure.update_yaxes(title_text="dev BLEU (%)", rangemode="tozero")
+    else:
+        figure.update_yaxes(title_text="dev perplexity (per token)", **log_axis(curves[score]))
+    return dressed(figure, f"Dev {'BLEU' if score == 'bleu' else 'perplexity'} during training")
+
+
+DEV_CURVE = Analysis(
+    "How do scores on the development text change during training?",
+    dev_curve,
+    source="thesis Figure 3.4",
+    table=_best,
+    figure=dev_figure,
+)
 
 
 def loss_curve(run: Run) -> pd.DataFrame:
@@ -53,6 +102,49 @@ def _logged_losses(run: Run) -> Iterator[tuple[int, float, dict[str, float]]]:
     logged = run.metrics("train").reindex(columns=["step", "loss", "terms"])
     for step, loss, terms in logged.itertuples(index=False, name=None):
         yield step, loss, terms if isinstance(terms, dict) else {}
+
+
+def _last_losses(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the last logged value of each term, a column for each."""
+    last = curves[curves["step"] == curves.groupby("run")["step"].transform("max")]
+    wide = last.pivot(index=["run", "step"], columns="term", values="value").reset_index().rename_axis(columns=None)
+    return wide[["run", "step", *last["term"].unique()]]
+
+
+def loss_figure(curves: pd.DataFrame) -> go.Figure:
+    """Draw training losses, and as dashed lines below them the terms that add up to them, if there are several.
+
+    Args:
+        curves: rows of `loss_curve`, of one run or several.
+    """
+    figure, style = go.Figure(), styles(curves["run"])
+    curves = curves[(curves["term"] == "loss") | (curves.groupby("run")["term"].transform("nunique") > 2)]
+    dashes = dict(zip((term for term in curves["term"].unique() if term != "loss"), _DASHES, strict=False))
+    for (run, term), curve in curves.groupby(["run", "term"], sort=False):
+        name, line = name_in_lines(run), style[run]
+        of_sum = term == "loss"
+        some = curve.iloc[:: max(1, -(-len(curve) // _MAX_POINTS))]
+        figure.add_scatter(
+            x=some["step"], y=some["value"], mode="lines", name=name if of_sum else f"{name}: {_words(term)}",
+            line=line if of_sum else {"color": line["color"], "width": 1.5, "dash": dashes.get(term, "dot")},
+            hovertemplate=f"{_words(term)} %{{y:.3f}} at update %{{x:,}}<extra>{name}</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="updates")
+    figure.update_yaxes(title_text="loss (nats per target token)", rangemode="tozero")
+    return dressed(figure, "Training loss and the terms that add up to it")
+
+
+def _words(term: str) -> str:
+    return plain(term.replace("_", " "))
+
+
+LOSS_CURVE = Analysis(
+    "How do the training loss and its terms fall?",
+    loss_curve,
+    needs=(NEURAL,),
+    table=_last_losses,
+    figure=loss_figure,
+)
 
 
 def gradient_curve(run: Run, window: int = WINDOW, spike: float = SPIKE) -> pd.DataFrame:
@@ -94,6 +186,50 @@ def spike_counts(curve: pd.DataFrame, parts: int = 4) -> pd.DataFrame:
             rows.append((name, part, first, last, len(some), some["norm"].median(), spikes, rate))
     columns = ["run", "part", "first_step", "last_step", "updates", "median", "spikes", "per_thousand"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _spikes(curves: pd.DataFrame) -> pd.DataFrame:
+    return spike_counts(curves)[["run", "part", "updates", "median", "spikes"]]
+
+
+def gradient_figure(curves: pd.DataFrame) -> go.Figure:
+    """Draw the gradient norm at every update, its running median as a line, spikes as crosses.
+
+    For a long run, every n-th update is drawn, at most 2,000 in all; every spike is drawn.
+
+    Args:
+        curves: rows of `gradient_curve`, of one run or several.
+    """
+    figure, style = go.Figure(), styles(curves["run"])
+    for run, curve in curves.groupby("run", sort=False):
+        name, colour, spikes = name_in_lines(run), style[run]["color"], curve[curve["spike"]]
+        some = curve.iloc[:: max(1, -(-len(curve) // _MAX_POINTS))]
+        shared = {"legendgroup": name, "showlegend": False}
+        figure.add_scatter(
+            x=some["step"], y=some["norm"], mode="lines", line={"color": see_through(colour, 0.25), "width": 1},
+            hoverinfo="skip", **shared,
+        )  # fmt: skip
+        figure.add_scatter(
+            x=spikes["step"], y=spikes["norm"], mode="markers", marker={"symbol": "x", "size": 6, "color": colour},
+            hovertemplate="spike: %{y:.2f} at update %{x:,}<extra>" + name + "</extra>", **shared,
+        )  # fmt: skip
+        figure.add_scatter(
+            x=some["step"], y=some["median"], mode="lines", line=style[run], legendgroup=name,
+            name=f"{name} ({len(spikes):,} spikes)", hovertemplate="median %{y:.2f}<extra>" + name + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="updates")
+    figure.update_yaxes(title_text="gradient norm before clipping", **log_axis(curves["norm"]))
+    return dressed(figure, "Global gradient norm during training: each update (faint), running median, spikes (×)")
+
+
+GRADIENT_CURVE = Analysis(
+    "How large is the gradient at every update, and how often does it spike?",
+    gradient_curve,
+    source="thesis Figure 3.5",
+    needs=(NEURAL,),
+    table=_spikes,
+    figure=gradient_figure,
+)
 
 
 def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QUANTILES) -> pd.DataFrame:

@@ -2,11 +2,19 @@
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from nmtlab.errors import RunError
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import LOGGED_G
+from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
 from nmtlab.runs.run import Run
 
 GROUPS = ("encoder", "decoder", "decoder-encoder", "final")
+
+_SYMBOLS = {"encoder": "circle", "decoder": "square", "decoder-encoder": "diamond", "final": "star"}
+_DASHES = {"encoder": "solid", "decoder": "dash", "decoder-encoder": "dot", "final": "solid"}
+_PANELS = ("attention", "feed-forward")
 
 
 def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
@@ -25,7 +33,7 @@ def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
     Raises:
         RunError: the run has no ScaleNorm, or was never evaluated.
     """
-    logged = _logged(run)
+    logged = run.g_values()
     if step is None:
         step = run.best_step if run.best_step in set(logged["step"]) else logged["step"].max()
     values = logged[logged["step"] == step]
@@ -43,15 +51,6 @@ def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
-def _logged(run: Run) -> pd.DataFrame:
-    logged = run.g_values()
-    if logged.empty:
-        raise RunError(
-            f"run {run.name!r}: no values of g", "choose a run with ScaleNorm that was evaluated at least once"
-        )
-    return logged
-
-
 def g_slopes(run: Run) -> pd.DataFrame:
     """Return the slope of g over depth at each evaluation of a run.
 
@@ -61,7 +60,7 @@ def g_slopes(run: Run) -> pd.DataFrame:
     Raises:
         RunError: as for `g_by_depth`.
     """
-    steps = sorted(_logged(run)["step"].unique())
+    steps = sorted(run.g_values()["step"].unique())
     return pd.concat([g_fits(g_by_depth(run, step)).assign(step=int(step)) for step in steps], ignore_index=True)
 
 
@@ -84,6 +83,100 @@ def g_fits(values: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["run", "panel", "group", "layers", "slope", "intercept", "correlation"])
 
 
+def depth_figure(values: pd.DataFrame) -> go.Figure:
+    """Draw g of each sublayer over its depth, with a fitted line per group: a colour per run, a symbol per group.
+
+    Args:
+        values: rows of `g_by_depth`, of one run or several.
+    """
+    titles = ["attention sublayers", "feed-forward sublayers and final norms"]
+    figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
+    fits, style, named = g_fits(values), styles(values["run"]), set()
+    for (panel, run, group), sublayers in values.groupby(["panel", "run", "group"], sort=False):
+        name = f"{name_in_lines(run)}: {group}"
+        shared = {"legendgroup": name, "name": name, "row": 1, "col": _PANELS.index(panel) + 1}
+        colour = style[run]["color"]
+        figure.add_scatter(
+            x=sublayers["depth"], y=sublayers["g"], mode="markers",
+            marker={"symbol": _SYMBOLS[group], "size": 10, "color": colour},
+            customdata=sublayers["side"], showlegend=name not in named,
+            hovertemplate="%{customdata}, depth %{x}: g = %{y:.3f}<extra>" + name + "</extra>", **shared,
+        )  # fmt: skip
+        named.add(name)
+        for fit in _of(fits, run, panel, group).itertuples():
+            ends = [sublayers["depth"].min(), sublayers["depth"].max()]
+            figure.add_scatter(
+                x=ends, y=[fit.intercept + fit.slope * depth for depth in ends], mode="lines", showlegend=False,
+                line={"color": colour, "dash": _DASHES[group]},
+                hovertemplate=f"{fit.slope:+.3f} per layer<extra>{name}</extra>", **shared,
+            )  # fmt: skip
+    figure.update_xaxes(title_text="depth (layers)", dtick=1)
+    figure.update_yaxes(title_text="g", col=1)
+    figure.update_layout(legend=BELOW)
+    return dressed(figure, "Learned g of ScaleNorm against depth", 460)
+
+
+def _fit_table(values: pd.DataFrame) -> pd.DataFrame:
+    return g_fits(values)[["run", "panel", "group", "slope", "correlation"]]
+
+
+G_BY_DEPTH = Analysis(
+    "How does the learned g of ScaleNorm vary with depth?",
+    g_by_depth,
+    source="thesis Figures 3.6 and 3.7",
+    needs=(LOGGED_G,),
+    table=_fit_table,
+    figure=depth_figure,
+)
+
+
+def slopes_figure(slopes: pd.DataFrame) -> go.Figure:
+    """Draw the slope of g over depth at each evaluation: a colour per run, a dash per group.
+
+    Args:
+        slopes: rows of `g_slopes`, of one run or several.
+    """
+    titles = [f"{panel} sublayers" for panel in _PANELS]
+    figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
+    style, named = styles(slopes["run"]), set()
+    for (run, group, panel), evaluations in slopes.groupby(["run", "group", "panel"], sort=False):
+        name = f"{name_in_lines(run)}: {group}"
+        figure.add_scatter(
+            x=evaluations["step"], y=evaluations["slope"], mode="lines",
+            name=name, legendgroup=name, showlegend=name not in named,
+            line={"color": style[run]["color"], "dash": _DASHES[group]}, row=1, col=_PANELS.index(panel) + 1,
+            hovertemplate="update %{x:,}: %{y:+.3f} per layer<extra>" + name + "</extra>",
+        )  # fmt: skip
+        named.add(name)
+    figure.add_hline(0, line={"color": FAINT, "width": 1})
+    figure.update_xaxes(title_text="updates", rangemode="tozero")
+    figure.update_yaxes(title_text="slope of g, per layer", col=1)
+    figure.update_layout(legend=BELOW)
+    return dressed(figure, "Does g grow with depth? Its slope during training", 460)
+
+
+def _of(fits: pd.DataFrame, run: str, panel: str, group: str) -> pd.DataFrame:
+    return fits[(fits["run"] == run) & (fits["panel"] == panel) & (fits["group"] == group)]
+
+
+def _first_and_last(slopes: pd.DataFrame) -> pd.DataFrame:
+    """Return the slopes of each run's first and last evaluation, a column for each."""
+    ends = slopes.groupby("run")["step"].agg(["min", "max"])
+    at_ends = slopes["step"].isin(ends["min"]) | (slopes["step"] == slopes["run"].map(ends["max"]))
+    wide = slopes[at_ends].pivot(index=["run", "panel", "group"], columns="step", values="slope").reset_index()
+    return wide.rename(columns=str)
+
+
+SLOPES_OF_G = Analysis(
+    "Does g come to grow with depth during training?",
+    g_slopes,
+    source="thesis 3.3.4.2",
+    needs=(LOGGED_G,),
+    table=_first_and_last,
+    figure=slopes_figure,
+)
+
+
 def g_trends(run: Run) -> dict[str, float]:
     """Return the quantities behind the thesis's statements on g, at a run's best evaluation.
 
@@ -96,7 +189,7 @@ def g_trends(run: Run) -> dict[str, float]:
     Raises:
         RunError: as for `g_by_depth`.
     """
-    values = g_by_depth(run)
+    values = G_BY_DEPTH.of(run)
     slopes = g_fits(values).set_index(["group", "panel"])["slope"]
     groups = [(side, panel) for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")]
     decoder = values[values["group"] == "decoder"]

@@ -1,15 +1,19 @@
 """How large are activations and gradients before each normalisation? Why deep PostNorm fails (thesis 3.3.2.1)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pandas as pd
+import plotly.graph_objects as go
 import torch
+from plotly.subplots import make_subplots
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import SELF_ATTENTION
 from nmtlab.errors import RunError
+from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.measures import Measure
@@ -26,6 +30,9 @@ ENOUGH = 64
 """Number of sentences whose mean norms are those of a text, within a few percent."""
 
 _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
+_SIDES = ("encoder", "decoder")
+_QUANTITIES = {"activation": "norm of the inputs", "gradient": "norm of their gradients"}
+_FACTS = "before %{customdata[0]}, layer %{customdata[1]}: %{y:.3g}"
 
 
 def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 0, *, sample: int) -> pd.DataFrame:
@@ -66,16 +73,79 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
 
 
 SIGNALS = Analysis(
-    "How large are the inputs of each normalisation, and their gradients?", signals, version=1, columns=tuple(_COLUMNS)
+    "How large are the inputs of each normalisation, and their gradients?",
+    signals,
+    source="thesis 3.3.2.1",
+    needs=(SELF_ATTENTION,),
+    version=1,
+    columns=tuple(_COLUMNS),
 )
 
 
-def stored_signals(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the rows of `signals` stored with some runs, of one text per update, the earliest update first."""
-    found = [answer.frame().assign(run=run.label) for run in runs for answer in measured_updates(run).values()]
-    if not found:
-        return pd.DataFrame(columns=_COLUMNS)
-    return pd.concat(found, ignore_index=True).sort_values("update", kind="stable", ignore_index=True)
+def stored_signals(run: Run) -> pd.DataFrame:
+    """Return the rows of `signals` that are stored with a run, of one text per update."""
+    found = [answer.frame() for answer in measured_updates(run).values()]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=_COLUMNS)
+
+
+def signals_figure(found: pd.DataFrame) -> go.Figure:
+    """Draw norms of inputs and gradients: a panel per side and quantity, a colour per run, dotted for initial weights.
+
+    Args:
+        found: rows of `stored_signals`, of one run or several, at one update or several.
+    """
+    found = _by_update(found)
+    figure = make_subplots(
+        rows=2, cols=2, subplot_titles=["encoder", "decoder"], shared_xaxes=True, horizontal_spacing=0.08,
+        vertical_spacing=0.08,
+    )  # fmt: skip
+    style, named = styles(found["run"]), set()
+    for (run, update), rows in found.groupby(["run", "update"], sort=False):
+        when = f"update {update:,}" if update else "at the start"
+        name = f"{name_in_lines(run)}, {when}"
+        line = {"color": style[run]["color"], "dash": "solid" if update else "dot"}
+        for row, quantity in enumerate(_QUANTITIES, start=1):
+            for column, side in enumerate(_SIDES, start=1):
+                some = rows[rows["side"] == side]
+                figure.add_scatter(
+                    x=some["place"], y=some[quantity], mode="lines+markers", name=name, legendgroup=name,
+                    showlegend=name not in named, line=line,
+                    customdata=some[["kind", "depth"]],
+                    hovertemplate=_FACTS + "<extra>" + name + "</extra>",
+                    row=row, col=column,
+                )  # fmt: skip
+                named.add(name)
+    figure.update_xaxes(title_text="normalisation, from the embeddings up", row=2)
+    for row, (quantity, title) in enumerate(_QUANTITIES.items(), start=1):
+        figure.update_yaxes(title_text=title, row=row, col=1)
+        for column, side in enumerate(_SIDES, start=1):
+            sizes = found.loc[found["side"] == side, quantity]
+            figure.update_yaxes(**log_axis(sizes), row=row, col=column)
+    figure.update_layout(legend=BELOW)
+    return dressed(figure, "Inputs of each normalisation and their gradients", 640)
+
+
+def _ends(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the norms at the first and the last normalisation of each side."""
+    sizes = _by_update(found).groupby(["run", "update", "side"], sort=False)[["activation", "gradient"]]
+    ends = sizes.agg(["first", "last"])
+    ends.columns = [f"{when} {what}" for what, when in ends.columns]
+    return ends.reset_index()
+
+
+def _by_update(found: pd.DataFrame) -> pd.DataFrame:
+    return found.sort_values("update", kind="stable")
+
+
+STORED_SIGNALS = Analysis(
+    "How do the inputs of each normalisation, and their gradients, change during training?",
+    stored_signals,
+    source="thesis 3.3.2.1",
+    table=_ends,
+    figure=signals_figure,
+    digits=5,
+    absent=("no signals are stored with them", "measure them on the page Training dynamics"),
+)
 
 
 def measured_updates(run: Run) -> dict[int, Measure]:
@@ -90,8 +160,6 @@ def is_of_sample(answer: Measure) -> bool:
 
 
 def _model(run: Run, update: int) -> TranslationModel:
-    if run.recipe.model.family != "transformer":
-        raise RunError(f"run {run.name!r}: not a Transformer", "choose a run whose model.family is transformer")
     torch.manual_seed(run.recipe.training.seed)
     model = model_for(run.recipe, run.pipeline)
     if update:

@@ -1,18 +1,27 @@
-"""How well does a run translate in all its directions, trained and not?"""
+"""How well does a run translate in all its directions, trained and not, at once and through a third language?"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import CorpusError
+from nmtlab.figures.theme import SHADES, dressed, plain
+from nmtlab.languages import language_of
+from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
+
+_CELL = 34
+"""Pixels of a heatmap's row."""
 
 COLUMNS = ["source", "target", "trained", "corpus", "sentences", "bleu", "chrf"]
 
@@ -79,8 +88,48 @@ def direction_scores(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def directions_figure(scores: pd.DataFrame, metric: str = "bleu", title: str = "") -> go.Figure:
+    """Draw the scores of all directions, sources down and targets across; zero-shot ones are marked.
+
+    A click on a cell gives the target as `x` and the source as `y`.
+
+    Args:
+        scores: rows of `direction_scores`: `source`, `target`, `trained`, and a score.
+        metric: column with the score, `bleu` or `chrf`.
+        title: what was translated, and by what.
+    """
+    name = {"bleu": "BLEU", "chrf": "chrF"}[metric]
+    known = dict.fromkeys([*scores["source"], *scores["target"]])
+    sources, targets = ([code for code in known if code in set(scores[side])] for side in ("source", "target"))
+    labelled = scores.assign(
+        label=[
+            f"<b>{score:.1f}</b>" if trained else f"{score:.1f}<br>zero-shot"
+            for score, trained in zip(scores[metric], scores["trained"], strict=True)
+        ]
+    )
+    values, labels = (
+        labelled.pivot(index="source", columns="target", values=column).reindex(sources, columns=targets)
+        for column in (metric, "label")
+    )
+    figure = go.Figure(
+        go.Heatmap(
+            x=targets, y=sources, z=values, text=labels.fillna(""), texttemplate="%{text}", colorscale=SHADES, zmin=0,
+            zmax=max(1.0, scores[metric].max()), hoverongaps=False, colorbar={"title": {"text": name}}, xgap=2, ygap=2,
+            hovertemplate="%{y} to %{x}: %{text}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.update_xaxes(title_text="target language", type="category", showgrid=False)
+    figure.update_yaxes(title_text="source language", type="category", autorange="reversed", showgrid=False)
+    of = f": {plain(title)}" if title else ""
+    return dressed(figure, f"{name} of all directions, trained ones bold{of}", 170 + 2 * _CELL * len(sources))
+
+
 DIRECTION_SCORES = Analysis(
-    "How well does a run translate in each direction?", direction_scores, version=1, columns=tuple(COLUMNS)
+    "How well does a run translate in each direction?",
+    direction_scores,
+    version=1,
+    columns=tuple(COLUMNS),
+    figure=directions_figure,
 )
 
 
@@ -100,3 +149,52 @@ def _row(run: Run, corpus: ParallelCorpus, split: str, lines: Sequence[str]) -> 
         "corpus": corpus.name,
         **{name: scores[name] for name in ("sentences", "bleu", "chrf")},
     }
+
+
+def pivoted(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: Literal["dev", "test"] = "test",
+    through: str = "en",
+    search: SearchSettings | None = None,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda lines: None,
+) -> pd.DataFrame:
+    """Translate a text into a third language with a run, and from there into the target language with the same run.
+
+    It is what a zero-shot direction has to beat.
+
+    Args:
+        run: trained into the third language and from it.
+        corpus: the text; its target is the target language.
+        split: dev or test.
+        through: code of the third language, which may differ from the run's code of it: en for eng_Latn.
+        search: search settings; the recipe's if not given.
+        machine: where to compute; torch's choice if not given.
+        on_progress: called with the number of lines just translated, twice for each.
+
+    Returns:
+        One row per line: `between`, its translation into the third language; `translation`.
+
+    Raises:
+        RunError: the run does not translate into the third language or from it.
+        CorpusError: no such split.
+    """
+    lines = list(corpus.lines(split, corpus.source))
+    pivot = next((code for code in chain(*run.directions) if language_of(code) == language_of(through)), through)
+    first, second = (
+        open_system(run.directed(*direction), search, machine=machine)
+        for direction in ((corpus.source, pivot), (pivot, corpus.target))
+    )
+    between = [translation.text for translation in first.translate(lines, on_progress=on_progress)]
+    last = [translation.text for translation in second.translate(between, on_progress=on_progress)]
+    return pd.DataFrame({"between": between, "translation": last})
+
+
+PIVOTED = Analysis(
+    "How does a run translate through a third language?",
+    pivoted,
+    version=1,
+    columns=("between", "translation"),
+    stored_as="pivot.pivoted",
+)

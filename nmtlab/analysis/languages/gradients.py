@@ -1,17 +1,22 @@
 """Do directions fight? The cosine of two directions' gradients on the weights that they share, part by part."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import SELF_ATTENTION, SEVERAL_DIRECTIONS, WEIGHTS
 from nmtlab.analysis.access.opened import opened
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import CorpusError
+from nmtlab.figures.theme import dressed
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.run import Run
 from nmtlab.text.batching.batch import Batch, batch_of
@@ -23,6 +28,11 @@ from nmtlab.training.objective import training_objective
 
 _BATCH_TOKENS = 2000  # padded
 _KINDS = {"attention": "attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
+
+_MOST_NUMBERED = 10
+"""Maximum number of columns of a heatmap with a number in each cell."""
+_AGAINST_AND_WITH = "RdBu"
+"""Colour scale for cosines: red below 0, white at 0, blue above."""
 
 Gradients = Mapping[str, Tensor]
 """Gradients by the name of the parameter."""
@@ -66,10 +76,8 @@ def gradient_cosines(
 
     Raises:
         CorpusError: no such split, fewer than two directions, or no two sentences that one alone has.
-        RunError: the run is not a Transformer, has no weights, or does not translate in one of the directions.
+        RunError: the run has no weights or does not translate in one of the directions.
     """
-    if run.recipe.model.family != "transformer":
-        raise RunError(f"run {run.name!r}: not a Transformer", "choose a run whose model.family is transformer")
     named = {"-".join(corpus.direction): corpus for corpus in corpora}
     if len(named) < max(2, len(corpora)):
         raise CorpusError(
@@ -94,12 +102,62 @@ def gradient_cosines(
     return pd.concat(tables, ignore_index=True).assign(sentences=len(samples[0]) // 2)
 
 
+def gradient_cosine_figure(cosines: pd.DataFrame) -> go.Figure:
+    """Draw the cosine of two directions' gradients: parts of the model down, pairs of directions across.
+
+    The columns on the right are each direction with itself, on two halves of its text: what full agreement gives.
+
+    Args:
+        cosines: rows of `gradient_cosines`, of one run.
+    """
+    alone = cosines["direction"] == cosines["other_direction"]
+    ordered = cosines.assign(alone=alone).sort_values("alone", kind="stable")
+    columns = [_pair(*pair) for pair in ordered[["direction", "other_direction"]].itertuples(index=False)]
+    rows = [_part(*part) for part in ordered[["side", "kind", "depth"]].itertuples(index=False)]
+    wide = ordered.assign(column=columns, row=rows).pivot(index="row", columns="column", values="cosine")
+    across, down = list(dict.fromkeys(columns)), list(dict.fromkeys(rows))
+    wide = wide.reindex(down, columns=across)
+    figure = go.Figure(
+        go.Heatmap(
+            x=across, y=down, z=wide, text=np.vectorize(_signed, otypes=[str])(wide),
+            texttemplate="%{text}" if len(across) <= _MOST_NUMBERED else None,
+            colorscale=_AGAINST_AND_WITH, zmin=-1, zmid=0, zmax=1, hoverongaps=False, xgap=1, ygap=1,
+            colorbar={"title": {"text": "cosine"}}, hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>",
+        )
+    )  # fmt: skip
+    pairs = len(set(columns) - {_pair(name, name) for name in ordered["direction"]})
+    figure.add_vline(pairs - 0.5, line={"color": "#222222", "width": 2})
+    figure.update_xaxes(
+        title_text="two directions; right of the line, two halves of one direction's text",
+        type="category", showgrid=False,
+    )  # fmt: skip
+    if len(across) > _MOST_NUMBERED:  # two lines of a name would overlap the next
+        one_line = [pair.replace("<br>", ", ") for pair in across]
+        figure.update_xaxes(tickmode="array", tickvals=across, ticktext=one_line, tickangle=90, tickfont_size=10)
+    figure.update_yaxes(title_text="part of the model", type="category", autorange="reversed", showgrid=False)
+    return dressed(figure, "Do directions fight? Cosine of their gradients on shared weights", 200 + 26 * len(down))
+
+
 GRADIENT_COSINES = Analysis(
     "Do the gradients of two directions pull shared weights the same way?",
     gradient_cosines,
+    needs=(SELF_ATTENTION, WEIGHTS, SEVERAL_DIRECTIONS),
     version=3,
     columns=("side", "kind", "depth", "weights", "direction", "other_direction", "cosine", "sentences"),
+    figure=gradient_cosine_figure,
 )
+
+
+def _pair(direction: str, other: str) -> str:
+    return f"{direction}<br>two halves" if direction == other else f"{direction}<br>{other}"
+
+
+def _part(side: str, kind: str, depth: int) -> str:
+    return f"{side} {depth} {kind}" if side else kind
+
+
+def _signed(cosine: float) -> str:
+    return "" if math.isnan(cosine) else f"{cosine:+.2f}".replace("-", "−")
 
 
 def _compared(

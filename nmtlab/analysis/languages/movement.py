@@ -5,16 +5,27 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
+from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import NEURAL, PARENT, WEIGHTS
 from nmtlab.analysis.access.opened import opened
-from nmtlab.analysis.languages.shared_types import parent_of
+from nmtlab.figures.marks import with_words
+from nmtlab.figures.theme import BELOW, COLOURS, dressed, log_axis, plain, see_through
 from nmtlab.runs.run import Run
 from nmtlab.training.transfer import child_at_start, parent_rows, shared_rows
 
 SHARED, GIVEN, NEW = "shared", "given", "new"
 """A vector that the parent learned for the same type, for another type, or that was drawn."""
+
+_KINDS = {
+    SHARED: ("the parent's vector of the same type", COLOURS[0]),
+    GIVEN: ("the parent's vector of another type", COLOURS[4]),
+    NEW: ("drawn at random", COLOURS[1]),
+}
+_PANELS = {"angle": "angle to the first vector (degrees)", "growth": "length / first length"}
 
 
 def movement(child: Run, parent: Run, side: Literal["source", "target"] = "source") -> pd.DataFrame:
@@ -59,24 +70,6 @@ def movement(child: Run, parent: Run, side: Literal["source", "target"] = "sourc
     return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
-MOVEMENT = Analysis(
-    "How far did each vector of a child move from where its training began?",
-    movement,
-    version=1,
-    columns=("word", "count", "parent_count", "kind", "length_before", "length", "angle", "distance"),
-)
-
-
-def movement_of(child: Run) -> pd.DataFrame:
-    """Return `movement` of a child whose parent is beside it, or as stored with the child.
-
-    Raises:
-        RunError: it has no parent, or neither the parent nor a stored answer is here.
-    """
-    stored = [answer for answer in MOVEMENT.answers(child) if answer.question.arguments["side"] == "source"]
-    return stored[0].frame() if stored else MOVEMENT.of(child, parent=parent_of(child))
-
-
 def movement_by_kind(moved: pd.DataFrame, edges: tuple[int, ...] = (1, 10, 100)) -> pd.DataFrame:
     """Return the median movement of shared, given and new vectors, by frequency: a vector moves when its word occurs.
 
@@ -97,6 +90,62 @@ def movement_by_kind(moved: pd.DataFrame, edges: tuple[int, ...] = (1, 10, 100))
         words=("word", "size"), angle=("angle", "median"), distance=("distance", "median"), growth=("growth", "median")
     )
     return table.reset_index().astype({"frequency": str})
+
+
+def movement_figure(moved: pd.DataFrame) -> go.Figure:
+    """Draw how far each vector of a child moved over the frequency of its type.
+
+    Args:
+        moved: rows of `movement`; the `customdata` of a point is the type, and its counts in the child's and
+            the parent's text.
+    """
+    medians = movement_by_kind(moved)
+    figure = make_subplots(cols=len(_PANELS), horizontal_spacing=0.12)
+    moved = moved.assign(growth=moved["length"] / moved["length_before"])
+    for column, (quantity, title) in enumerate(_PANELS.items(), start=1):
+        for kind, (name, colour) in _KINDS.items():
+            _add_types(figure, moved[moved["kind"] == kind], quantity, colour, column)
+            _add_medians(figure, moved, medians[medians["kind"] == kind], (quantity, name, colour), column)
+        figure.update_xaxes(title_text="times in the child's training text", **log_axis(moved["count"]), col=column)
+        figure.update_yaxes(title_text=title, col=column)
+    figure.update_layout(legend=BELOW, margin_b=110)
+    return with_words(dressed(figure, "How far a child's source vectors move; lines are medians", 460), "source")
+
+
+def _add_types(figure: go.Figure, moved: pd.DataFrame, quantity: str, colour: str, column: int) -> None:
+    figure.add_scattergl(
+        x=moved["count"], y=moved[quantity], mode="markers", showlegend=False,
+        marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in moved["word"]],
+        customdata=moved[["word", "count", "parent_count"]],
+        hovertemplate="%{text}<br>%{customdata[1]} times in the child's text, %{customdata[2]} in the parent's<br>"
+        "%{y:.2f}<extra></extra>", row=1, col=column,
+    )  # fmt: skip
+
+
+def _add_medians(
+    figure: go.Figure, moved: pd.DataFrame, medians: pd.DataFrame, drawn: tuple[str, str, str], column: int
+) -> None:
+    quantity, name, colour = drawn
+    lowest = medians["frequency"].str.extract(r"^(\d+)", expand=False).astype(int)
+    bounds = [*lowest[1:], float(moved["count"].max())]
+    figure.add_scatter(
+        x=[(low * max(low, high)) ** 0.5 for low, high in zip(lowest, bounds, strict=False)], y=medians[quantity],
+        mode="lines+markers", name=name, legendgroup=name, showlegend=column == 1, line={"color": colour, "width": 3},
+        text=[f"{frequency} times: {words} types" for frequency, words in medians[["frequency", "words"]].to_numpy()],
+        hovertemplate="%{text}, median %{y:.2f}<extra>" + name + "</extra>", row=1, col=column,
+    )  # fmt: skip
+
+
+MOVEMENT = Analysis(
+    "How far did each vector of a child move from where its training began?",
+    movement,
+    source="thesis 3.1.4",
+    needs=(NEURAL, WEIGHTS, PARENT),
+    version=1,
+    columns=("word", "count", "parent_count", "kind", "length_before", "length", "angle", "distance"),
+    table=movement_by_kind,
+    figure=movement_figure,
+)
 
 
 def _moved(first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:

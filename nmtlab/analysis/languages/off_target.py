@@ -121,6 +121,7 @@ def off_target_of(
 OFF_TARGET_OF = Analysis(
     "How many translations are in another language than the one that was asked for?",
     off_target_of,
+    source="Zhang et al. 2020",
     version=1,
     columns=(
         "target",

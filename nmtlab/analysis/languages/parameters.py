@@ -7,9 +7,9 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.models.interface import TranslationModel
 from nmtlab.runs.run import Run
-from nmtlab.systems import check_has_model
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
 from nmtlab.training.prepare import model_for
@@ -18,12 +18,7 @@ _COUNTS = ("stored", "used", "trained")
 
 
 def parameter_counts(run: Run) -> pd.DataFrame:
-    """Return `counted_parameters` of a run's model in its direction; its weights are not needed.
-
-    Raises:
-        RunError: a phrase-based run.
-    """
-    check_has_model(run)
+    """Return `counted_parameters` of a run's model in its direction; its weights are not needed."""
     with torch.random.fork_rng(devices=()):
         model = model_for(run.recipe, run.pipeline, run.translation_table)
     return counted_parameters(model, run.pipeline)
@@ -32,9 +27,35 @@ def parameter_counts(run: Run) -> pd.DataFrame:
 PARAMETER_COUNTS = Analysis(
     "How many parameters does a run store, use in a direction, and train?",
     parameter_counts,
+    source="thesis 4.2",
+    needs=(NEURAL,),
     version=1,
     columns=("count", "embeddings", "body", "total"),
 )
+
+
+def costs(run: Run) -> pd.DataFrame:
+    """Return what a run costs: its parameters, counted three ways, and what its log records of the training.
+
+    Returns:
+        A row: parameters `stored`, `used` and `trained` (see `counted_parameters`), in millions; the `target tokens` it
+        was trained on, in millions; and `tokens/s`, the median, which depends on the machine and what else ran there.
+
+    Raises:
+        RunError: a phrase-based run.
+    """
+    counts = PARAMETER_COUNTS.of(run).set_index("count")["total"] / 1e6
+    log = run.metrics("train")
+    tokens = (log["tokens_per_second"] * log["seconds"].diff().fillna(log["seconds"])).sum() / 1e6
+    return pd.DataFrame([{**counts, "target tokens": tokens, "tokens/s": round(log["tokens_per_second"].median())}])
+
+
+def by_system(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers of several runs with the label of each, `system`, in front."""
+    return found[["run", *found.columns.drop("run")]].rename(columns={"run": "system"})
+
+
+COSTS = Analysis("What does a run cost?", costs, source="thesis 4.2", needs=(NEURAL,), table=by_system)
 
 
 def counted_parameters(model: TranslationModel, pipeline: Pipeline) -> pd.DataFrame:

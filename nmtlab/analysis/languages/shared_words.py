@@ -7,13 +7,17 @@ similar meaning in both. The first is a matter of counts, the second of translat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import permutations
 
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.alignment.aligner import AlignmentModel, translation_table
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import PARENT
 from nmtlab.errors import CorpusError
+from nmtlab.figures.theme import SHADES, dressed
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.overlap import Segmentation, segmentations, shares
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -58,6 +62,60 @@ def overlap_matrix(
     for segmentation in subwords:
         rows += _matrix(segmentation.name, corpora, [segmentation.source_counts(corpus) for corpus in corpora])
     return pd.DataFrame(rows)
+
+
+def overlap_figure(matrix: pd.DataFrame) -> go.Figure:
+    """Draw the share of each text's source types that each other text has, as a heatmap.
+
+    Args:
+        matrix: rows of `overlap_matrix`, of one segmentation.
+    """
+    names = list(dict.fromkeys(matrix["language"]))
+    shares = matrix.pivot(index="language", columns="other_language", values="type_share").reindex(names, columns=names)
+    figure = go.Figure(
+        go.Heatmap(
+            x=names, y=names, z=100 * shares, zmin=0, zmax=100, colorscale=SHADES, texttemplate="%{z:.0f}",
+            hoverongaps=False, colorbar={"title": {"text": "%"}},
+            hovertemplate="%{z:.1f} % of the types of %{y} are in the text of %{x}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.update_xaxes(title_text="language that has them", type="category")
+    figure.update_yaxes(title_text="language", type="category", autorange="reversed")
+    (name,) = set(matrix["segmentation"])
+    return dressed(figure, f"Source types of a text that another has (%): {escape(name)}", 160 + 34 * len(names))
+
+
+def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
+    """Count the types and tokens of a child's source text that occur in its parent's source training text.
+
+    Args:
+        run: a child; its segmentation is used.
+        corpus: its text.
+        parent: its parent.
+
+    Returns:
+        A row for train and dev: `split`; `types`, `shared_types` and `type_share`; `tokens`, `shared_tokens` and
+        `token_share`. In train, only types of the vocabulary count; in dev, all words or subwords do.
+    """
+    ours, theirs = run.pipeline.source, parent.pipeline.source.vocabulary
+    known = {word for word, count in zip(theirs.types, theirs.counts.tolist(), strict=True) if count}
+    vocabulary = ours.vocabulary
+    counted = zip(vocabulary.types, ours.counts_in(corpus.source).tolist(), strict=True)
+    train = Counter({word: count for word, count in list(counted)[vocabulary.reserved :] if count})
+    dev = Counter(piece for line in corpus.lines("dev", corpus.source) for piece in ours.tokenizer.split(line))
+    texts = {"train": train, "dev": dev}
+    return pd.DataFrame([{"split": split, **shares(counts, list(counts), known)} for split, counts in texts.items()])
+
+
+TYPES_OF_PARENT = Analysis(
+    "How much of a child's source text is made of types of its parent's?",
+    shared_types,
+    source="thesis Table 3.3",
+    needs=(PARENT,),
+    version=1,
+    columns=("split", "types", "shared_types", "type_share", "tokens", "shared_tokens", "token_share"),
+    stored_as="shared_types.shared_types",
+)
 
 
 def word_lists(
@@ -122,6 +180,7 @@ def words_of_parent(run: Run, child: ParallelCorpus, parent: ParallelCorpus) -> 
 WORDS_OF_PARENT = Analysis(
     "Which words of a child's text occur in its parent's?",
     words_of_parent,
+    source="thesis 3.1.2",
     version=1,
     columns=(
         "word",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nmtlab.analysis.access.opened import opened
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import CorpusError
 from nmtlab.models.transformer import Transformer
 from nmtlab.runs.run import Run
 from nmtlab.text.batching.batches import pad, sorted_batches
@@ -39,10 +39,8 @@ def states_by_language(run: Run, corpora: Sequence[ParallelCorpus], split: str, 
 
     Raises:
         CorpusError: no such split, fewer than two languages, or texts that are not parallel to each other.
-        RunError: the run is not a Transformer, has no weights, or does not translate from one of the languages.
+        RunError: the run has no weights or does not translate from one of the languages.
     """
-    if run.recipe.model.family != "transformer":
-        raise RunError(f"run {run.name!r}: not a Transformer", "choose a run whose model.family is transformer")
     lines = _parallel_lines(corpora, split, sample)
     translator = opened(run)
     target = run.direction[1]

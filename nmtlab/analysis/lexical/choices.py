@@ -89,7 +89,7 @@ def choices_in_batches(
     translator = _in_direction(opened(system), corpus)
     model, pipeline = translator.model, translator.pipeline
     check_counts(pipeline)
-    rare = pipeline.target_allowed & (pipeline.target_counts < below)
+    rare = pipeline.target_allowed & (pipeline.target.counts < below)
     rare[: len(SPECIALS)] = False
     source_lines, target_lines = zip(*islice(corpus.pairs(split), limit), strict=True)
     sources = pipeline.encode_source(source_lines)
@@ -137,7 +137,7 @@ def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, pip
     probabilities = logits.double().log_softmax(-1).gather(1, both).exp().cpu().numpy()
     types = model.output_ids[both].cpu().numpy()
     terms = {name: values.cpu().numpy() for name, values in logit_terms(model, states, both).items()}
-    frame, counts = tokens[["line", "position"]].copy(), pipeline.target_counts
+    frame, counts = tokens[["line", "position"]].copy(), pipeline.target.counts
     for place, word in enumerate(("gold", "preferred")):
         frame[word] = pipeline.target.vocabulary.tokens(types[:, place])
         frame[f"{word}_count"] = counts[types[:, place]]

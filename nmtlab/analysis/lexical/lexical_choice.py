@@ -6,6 +6,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import COUNTS
 from nmtlab.analysis.alignment.reference_links import reference_links
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
 from nmtlab.analysis.lexical.choices import rare_choices
@@ -66,6 +67,8 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
 LEXICAL_CHOICE = Analysis(
     "How well does a run choose words: rare ones, names, copies?",
     lexical_choice,
+    source="thesis 3.2.6",
+    needs=(COUNTS,),
     version=1,
     columns=("quantity", "value", "count"),
 )
@@ -97,6 +100,8 @@ def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Dat
 LEXICAL_SUMS = Analysis(
     "What does each sentence add to the ratios of lexical choice?",
     lexical_sums,
+    source="thesis 3.2.6",
+    needs=(COUNTS,),
     version=1,
     columns=("quantity", "line", "amount", "of"),
 )
@@ -146,7 +151,7 @@ def _norms(run: Run, sums: pd.DataFrame) -> Iterator[Quantity]:
 
 
 def _lexicon(run: Run, corpus: ParallelCorpus) -> Iterator[Quantity]:
-    if run.recipe.model.family != "rnn" or run.recipe.model.lexicon != "module" or not has_gold(corpus):
+    if not (run.recipe.model.lexical_module and has_gold(corpus)):
         return
     judged = precision(system_translations(run), gold_translations(corpus, run.pipeline)).set_index("frequency")
     yield "lexicon precision", *judged.loc["all", ["precision_at_1", "types"]]

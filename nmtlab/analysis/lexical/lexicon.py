@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 
 from nmtlab.alignment.table import LexicalTable
@@ -15,6 +16,8 @@ from nmtlab.analysis.access.opened import RunOrSystem, opened, type_of
 from nmtlab.analysis.lexical.gold import gold_forms
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
+from nmtlab.figures.marks import with_tokens
+from nmtlab.figures.theme import COLOURS, dressed, plain
 from nmtlab.search.top import stable_topk
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -155,17 +158,39 @@ def agreement_by_frequency(agreed: pd.DataFrame, edges: Sequence[int] = EDGES) -
     return table[table["types"] > 0].reset_index(drop=True)
 
 
+def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:
+    """Draw the translations of one source word and their probabilities.
+
+    Args:
+        word: of the source side.
+        translations: `by` (their origin: a system, an aligner or gold data), `target`, `probability`, 0 to 1.
+    """
+    figure = go.Figure()
+    for (by, rows), colour in zip(translations.groupby("by", sort=False), COLOURS, strict=False):
+        figure.add_bar(
+            x=[plain(target) for target in rows["target"]], y=rows["probability"], name=plain(str(by)),
+            marker_color=colour, hovertemplate="%{x}: %{y:.3f}<extra>" + plain(str(by)) + "</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="translation", type="category")
+    figure.update_yaxes(title_text="p(translation | word)", range=[0, 1.02])
+    figure.update_layout(
+        barmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, showlegend=True
+    )
+    with_tokens(figure, {"x": ("target", dict.fromkeys(translations["target"]))}, types=True)
+    return dressed(figure, f"Translations of {plain(word)}", 380)
+
+
 def _source_types(pipeline: Pipeline, words: Sequence[str] | None) -> list[int]:
     if words is not None:
         return [type_of(pipeline.source, word) for word in words]
-    counts = pipeline.source_counts
+    counts = pipeline.source.counts
     order = np.argsort(-counts, kind="stable")
     first = pipeline.source.vocabulary.reserved
     return [number for number in order.tolist() if number >= first and counts[number]]
 
 
 def _translations(pipeline: Pipeline, rows: Sequence[tuple[int, Sequence[int], Sequence[float]]]) -> pd.DataFrame:
-    source, target, counts = pipeline.source.vocabulary, pipeline.target.vocabulary, pipeline.source_counts
+    source, target, counts = pipeline.source.vocabulary, pipeline.target.vocabulary, pipeline.source.counts
     found = [
         (source.types[number], counts[number], rank, target.types[type_], probability)
         for number, targets, probabilities in rows

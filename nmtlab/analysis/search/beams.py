@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction, plans_length
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import DECODING, END, NEURAL
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
@@ -15,7 +16,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.systems import check_has_model, open_system
+from nmtlab.systems import open_system
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 
@@ -49,7 +50,6 @@ def decoded(
         RunError: a phrase-based run, or one without weights.
     """
     run = in_direction(run, corpus)
-    check_has_model(run)
     asked = draw_sample(corpus, split, sample)
     found = open_system(run, search, machine=machine).translate(asked.sources, on_progress=on_progress)
     blank = Hypothesis((), math.nan, math.nan, finished=True)
@@ -64,6 +64,7 @@ def decoded(
 DECODED = Analysis(
     "Which translations does a search find?",
     decoded,
+    needs=DECODING,
     version=1,
     columns=("line", "text", "length", "log_prob", "score", "finished"),
 )
@@ -94,7 +95,7 @@ def outcome(
     bleu = bleu_metric(default_tokenizer(corpus.target)).corpus_score(found["text"].tolist(), references)
     row = {
         **{name: getattr(search, name) for name in ("beam_size", "score", "alpha", "gamma", "coverage")},
-        **({"score": "planned"} if plans_length(run) else {}),
+        **({"score": "planned"} if run.recipe.model.plans_length else {}),
         "split": split,
         "sentences": len(found),
         "bleu": bleu.score,
@@ -109,6 +110,7 @@ def outcome(
 OUTCOME = Analysis(
     "How good, how long and how often empty are the translations of a search?",
     outcome,
+    needs=(NEURAL,),
     version=1,
     columns=(
         "beam_size",
@@ -186,6 +188,7 @@ def missed_by_beams(
 MISSED_BY_BEAMS = Analysis(
     "How often do beams miss the best translation that exact search finds?",
     missed_by_beams,
+    needs=(NEURAL, END),
     version=1,
     columns=("beam_size", "sentences", "errors"),
 )
@@ -194,34 +197,6 @@ MISSED_BY_BEAMS = Analysis(
 def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[SearchSettings]:
     """Return search settings with several values of one field: `varied(search, "beam_size", [1, 4, 100])`."""
     return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
-
-
-def stored_sweeps(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the curves over beam size that are stored with some runs, for any text.
-
-    Returns:
-        Rows of `outcome`, with `run`; `text`; `way`, the search and the text; `name`, the run and the way, each with
-        two beam sizes or more; `errors`, of `missed_by_beams`, where it was computed.
-    """
-    outcomes, missed = _stored(runs, OUTCOME), _stored(runs, MISSED_BY_BEAMS)
-    if outcomes.empty:
-        return outcomes
-    curves = outcomes[outcomes.groupby("name")["beam_size"].transform("nunique") > 1]
-    if missed.empty:
-        return curves.assign(errors=math.nan).reset_index(drop=True)
-    errors = missed.drop_duplicates(["name", "beam_size"], keep="last")[["name", "beam_size", "errors"]]
-    return curves.merge(errors, how="left", on=["name", "beam_size"])
-
-
-def _stored(runs: Sequence[Run], analysis: Analysis) -> pd.DataFrame:
-    found = [_named(run, answer) for run in runs for answer in analysis.answers(run)]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-
-def _named(run: Run, answer: Measure) -> pd.DataFrame:
-    text = text_of(answer)
-    way = f"{way_of(run, answer)}, {text}"
-    return answer.frame().assign(run=run.label, text=text, way=way, name=f"{run.label}, {way}")
 
 
 def way_of(run: Run, answer: Measure) -> str:
@@ -256,7 +231,7 @@ def described(run: Run, search: SearchSettings) -> str:
         f"up to {search.extra_length} tokens more" if search.extra_length != usual.extra_length else "",
         "" if search.allow_empty else "never empty",
     ]
-    if plans_length(run):
+    if run.recipe.model.plans_length:
         weight = f"w {search.length_weight:g}" if search.length_weight != usual.length_weight else ""
         how = [f"planned, {search.length_candidates} lengths", weight]
     else:

@@ -3,13 +3,17 @@
 Baselines that a length model has to beat. Shapes: n training pairs, m sentences, N the greatest length.
 """
 
+from html import escape
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import check_plans_length, in_direction
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import PLANNED_LENGTH
 from nmtlab.analysis.search.beams import text_of
 from nmtlab.analysis.search.lengths import (
     LENGTH_COLUMNS,
@@ -18,6 +22,7 @@ from nmtlab.analysis.search.lengths import (
     length_errors,
 )
 from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
+from nmtlab.figures.theme import COLOURS, dressed
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -31,6 +36,9 @@ LENGTH_MODEL = "length model"
 
 _WIDTH, _SMOOTHING = 0.08, 0.04  # of the kernel in source and target length, as shares of the source length
 _LEAST_SPREAD = 1e-3  # tokens, where all pairs lie on a line
+_ERRORS = {
+    "error": "absolute error (tokens)", "among 5": "in the top 5 (share)", "nll": "loss (nats a sentence)",
+}  # fmt: skip
 
 
 def baseline_lengths(
@@ -54,7 +62,6 @@ def baseline_lengths(
         RunError: the run does not plan lengths, or was not trained on this corpus.
     """
     run = in_direction(run, corpus)
-    check_plans_length(run)
     drawn = draw_sample(corpus, part, sample)
     ids = run.pipeline.encode_source(drawn.sources), run.pipeline.encode_target(drawn.targets)
     source, reference = (np.array([len(one) - 1 for one in side]) for side in ids)
@@ -66,6 +73,7 @@ def baseline_lengths(
 BASELINE_LENGTHS = Analysis(
     "How well do simple baselines predict the length of a translation?",
     baseline_lengths,
+    needs=(PLANNED_LENGTH,),
     version=1,
     columns=tuple(LENGTH_COLUMNS),
 )
@@ -89,6 +97,25 @@ def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: 
         asked = {"corpus": corpus, "part": part, "sample": sample}
         found |= {name: BASELINE_LENGTHS.of(run, baseline=key, **asked) for key, name in BASELINES.items()}
     return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
+
+
+def length_models_figure(lines: pd.DataFrame) -> go.Figure:
+    """Draw how well lengths are predicted: a panel for each measure, a line for each system.
+
+    Args:
+        lines: rows of `length_models`.
+    """
+    figure = make_subplots(rows=1, cols=len(_ERRORS), shared_yaxes=True, horizontal_spacing=0.05)
+    systems = [escape(system) for system in lines["system"]]
+    for place, (column, title) in enumerate(_ERRORS.items(), start=1):
+        figure.add_scatter(
+            x=lines[column], y=systems, mode="markers", name=title, showlegend=False,
+            marker={"size": 11, "color": COLOURS[: len(systems)]},
+            hovertemplate="%{y}: %{x:.3f}<extra></extra>", row=1, col=place,
+        )  # fmt: skip
+        figure.update_xaxes(title_text=title, rangemode="tozero", col=place)
+    figure.update_yaxes(autorange="reversed")
+    return dressed(figure, "Predicted lengths of translations, by the length model and by baselines", 300)
 
 
 def stored_length_models(run: Run) -> pd.DataFrame:

@@ -9,7 +9,8 @@ from itertools import product
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import check_plans_length, in_direction
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
@@ -54,7 +55,6 @@ def translations_by_length(
         RunError: the run does not plan lengths, or has no weights.
     """
     run = in_direction(run, corpus)
-    check_plans_length(run)
     system = open_model(run, search, machine=machine)
     settings = system.settings
 
@@ -75,6 +75,7 @@ def translations_by_length(
 TRANSLATIONS_BY_LENGTH = Analysis(
     "How is a sentence translated in each of its most probable lengths?",
     translations_by_length,
+    needs=(PLANNED_LENGTH, WEIGHTS),
     version=1,
     columns=tuple(_COLUMNS),
 )
@@ -139,6 +140,7 @@ def length_sweep(
 LENGTH_SWEEP = Analysis(
     "How does BLEU depend on the number of lengths and the weight of p(length)?",
     length_sweep,
+    needs=(PLANNED_LENGTH,),
     version=1,
     columns=("length_candidates", "length_weight", "bleu", "length_ratio"),
 )

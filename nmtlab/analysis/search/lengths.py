@@ -2,15 +2,20 @@
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
+from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import check_plans_length, in_direction
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, styles
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -19,13 +24,14 @@ from nmtlab.search.planned import length_candidates, planned_search
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
-from nmtlab.translation import Search, Translator
+from nmtlab.translation import Search
 
 LENGTH_COLUMNS = (
     "line", "reference_length", "likeliest", "probability", "expected", "reference_probability", "reference_rank",
 )  # fmt: skip
 
 _BATCH_TOKENS = 4096
+_NEGLIGIBLE = 0.001  # probability of a length that the axis need not reach
 
 
 def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
@@ -54,6 +60,28 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
     return found.assign(tried=found["length"].isin(lengths[log_probs > -torch.inf].tolist()))
 
 
+def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figure:
+    """Draw the distribution over planned lengths for one sentence.
+
+    Args:
+        plan: rows of `length_plan`.
+        reference: length of the reference, in tokens.
+    """
+    figure = go.Figure(
+        go.Bar(
+            x=plan["length"], y=plan["probability"],
+            marker_color=[COLOURS[0] if tried else FAINT for tried in plan["tried"]],
+            hovertemplate="%{x} tokens: %{y:.3f}<extra></extra>",
+        )
+    )  # fmt: skip
+    if reference is not None:
+        figure.add_vline(x=reference, line={"color": COLOURS[2], "dash": "dash"}, annotation_text="reference")
+    likely = plan.loc[plan["probability"] > _NEGLIGIBLE, "length"]
+    figure.update_xaxes(title_text="tokens", range=[-0.5, (likely.max() if len(likely) else 10) + 2.5])
+    figure.update_yaxes(title_text="p(length | source)", rangemode="tozero")
+    return dressed(figure, "Planned length of the translation (blue: lengths decoded)", 380)
+
+
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
@@ -72,7 +100,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
         CorpusError: no such split, or other languages.
         RunError: the run does not plan lengths, or has no weights.
     """
-    translator = _planning(run, corpus)
+    translator = opened(in_direction(run, corpus))
     model, pipeline = translator.model, translator.pipeline
     drawn = draw_sample(corpus, split, sample)
     sources = pipeline.encode_source(drawn.sources)
@@ -90,6 +118,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
 PLANNED_LENGTHS = Analysis(
     "How well does a run plan the lengths of its translations?",
     planned_lengths,
+    needs=(PLANNED_LENGTH, WEIGHTS),
     version=1,
     columns=tuple(LENGTH_COLUMNS),
 )
@@ -138,7 +167,7 @@ def oracle_lengths(
     Raises:
         CorpusError, RunError: as for `planned_lengths`.
     """
-    translator = _planning(run, corpus)
+    translator = opened(in_direction(run, corpus))
     drawn = draw_sample(corpus, split, sample)
     lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(drawn.targets)]
     search = told_lengths(lengths, SearchSettings(beam_size=beam_size))
@@ -153,6 +182,7 @@ def oracle_lengths(
 ORACLE_LENGTHS = Analysis(
     "How good are translations whose lengths are those of the references?",
     oracle_lengths,
+    needs=(PLANNED_LENGTH, WEIGHTS),
     version=1,
     columns=("line", "text", "length", "log_prob"),
 )
@@ -212,14 +242,43 @@ def length_calibration(found: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
     return shares.assign(low=[low for low, _ in intervals], high=[high for _, high in intervals])
 
 
+def calibration_figure(bins: pd.DataFrame) -> go.Figure:
+    """Draw how often the likeliest length is right, by how sure systems are of it: calibration, ideally the diagonal.
+
+    Args:
+        bins: `row`, a panel each; `column`, a line each; `probability`, that the system assigns; `right`, the share of
+            right lengths; `low` and `high`, its 95 % interval.
+    """
+    rows = list(dict.fromkeys(bins["row"]))
+    figure = make_subplots(rows=1, cols=len(rows), subplot_titles=[escape(row) for row in rows])
+    style = styles(bins["column"])
+    end = 1.05 * max(bins["probability"].max(), bins["high"].max())
+    for place in range(1, len(rows) + 1):
+        figure.add_scatter(
+            x=[0, end], y=[0, end], mode="lines", name="perfect calibration", legendgroup="diagonal",
+            showlegend=place == 1, line={"color": FAINT, "width": 1}, hoverinfo="skip", row=1, col=place,
+        )  # fmt: skip
+    for (column, row), curve in bins.groupby(["column", "row"], sort=False):
+        figure.add_scatter(
+            x=curve["probability"], y=curve["right"], mode="lines+markers", name=escape(column), legendgroup=column,
+            showlegend=row == rows[0], line=style[column], customdata=curve[["low", "high"]],
+            error_y={
+                "type": "data", "symmetric": False, "array": curve["high"] - curve["right"],
+                "arrayminus": curve["right"] - curve["low"], "thickness": 1.5, "width": 4,
+            },
+            hovertemplate="probability %{x:.3f}: right %{y:.3f} (%{customdata[0]:.3f} to %{customdata[1]:.3f})"
+            f"<extra>{escape(column)}</extra>",
+            row=1, col=rows.index(row) + 1,
+        )  # fmt: skip
+    figure.update_xaxes(title_text="probability of the likeliest length", range=[0, end])
+    figure.update_yaxes(range=[0, end])
+    figure.update_yaxes(title_text="share that is right", col=1)
+    figure.update_layout(legend=BELOW, margin_b=130)
+    return dressed(figure, "How often the planned length is right, by how sure the system is", 440)
+
+
 def _wilson(right: int, sentences: int) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share."""
     from scipy.stats import binomtest  # takes a second to load
 
     return tuple(binomtest(int(right), int(sentences)).proportion_ci(0.95, method="wilson"))
-
-
-def _planning(run: Run, corpus: ParallelCorpus) -> Translator:
-    run = in_direction(run, corpus)
-    check_plans_length(run)
-    return opened(run)

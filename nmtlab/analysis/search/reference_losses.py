@@ -8,11 +8,11 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.search.unseen_lengths import held_out_pairs
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
-from nmtlab.systems import check_has_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
 _BATCH_TOKENS = 4096
@@ -35,7 +35,6 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
         RunError: the run is phrase-based, has no weights, or was not trained on this corpus.
     """
     run = in_direction(run, corpus)
-    check_has_model(run)
     pairs = held_out_pairs(run, corpus, part)
     losses = pd.Series({place: one.sum() for place, one in _losses(run, pairs["source"], pairs["target"])}, dtype=float)
     return pairs[["part", "line", "length", "seen"]].assign(loss=losses)
@@ -44,6 +43,7 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
 REFERENCE_LOSSES = Analysis(
     "What is the loss on references, and on pairs that were left out as too long?",
     reference_losses,
+    needs=DECODING,
     version=2,
     columns=("part", "line", "length", "seen", "loss"),
 )
@@ -68,7 +68,6 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
         RunError: the run is phrase-based, or has no weights.
     """
     run = in_direction(run, corpus)
-    check_has_model(run)
     summed, tokens = Counter(), Counter()
     for _, losses in _losses(run, *zip(*corpus.pairs(split), strict=True)):
         summed.update(dict(enumerate(losses[::-1].tolist())))
@@ -82,6 +81,7 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
 LOSSES_BY_REST = Analysis(
     "How does the loss of a token depend on how many tokens follow it?",
     losses_by_rest,
+    needs=DECODING,
     version=1,
     columns=("rest", "tokens", "loss"),
 )

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import check_has_end, in_direction
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
@@ -22,7 +23,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import forced_decode
-from nmtlab.systems import check_has_model, open_model
+from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.text.segmentation.vocabulary import EOS
@@ -66,8 +67,6 @@ def search_errors(
         RecipeError: the score has a coverage penalty.
     """
     run = in_direction(run, corpus)
-    check_has_model(run)
-    check_has_end(run)
     system = open_model(run, search, machine=machine)
     drawn = draw_sample(corpus, split, sample)
     sources = system.pipeline.encode_source(drawn.sources[start:])
@@ -81,6 +80,7 @@ def search_errors(
 SEARCH_ERRORS = Analysis(
     "How often does beam search miss the best translation, and how often is that empty?",
     search_errors,
+    needs=(NEURAL, END, WEIGHTS),
     version=1,
     columns=(
         "line",

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 import pandas as pd
 import torch
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import RunOrSystem, opened
+from nmtlab.analysis.search.tree_figure import tree_figure
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
@@ -63,6 +66,23 @@ def search_tree(
     return _with_ends(found, result, plans)[_COLUMNS]
 
 
+def _ended(tree: pd.DataFrame) -> pd.DataFrame:
+    """Return the distinct finished translations, best first."""
+    ended = tree[tree["ended"]].drop_duplicates(["text", "scored_length", "log_prob"])
+    ordered = ended.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+    return ordered[["log_prob", "scored_length", "step", "text"]]
+
+
+SEARCH_TREE = Analysis(
+    "Which hypotheses does a beam keep and drop?",
+    search_tree,
+    source="thesis Figure 4.1",
+    needs=DECODING,
+    table=_ended,
+    figure=tree_figure,
+)
+
+
 def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None) -> list[tuple]:
     rows, before = [], {0: ()}
     for number, step in enumerate(result.tree, start=1):
@@ -75,7 +95,7 @@ def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None)
             tokens = before[parent if number > 1 else 0] + ((token,) if token != PAD else ())
             now[slot - 1] = tokens
             piece = "" if token == PAD else pipeline.target.vocabulary.types[token]
-            text = pipeline.target_text([one for one in tokens if one != EOS])
+            text = pipeline.target.text([one for one in tokens if one != EOS])
             begins = reference is not None and list(tokens) == reference[: len(tokens)]
             above = parent + 1 if number > 1 else 0
             rows.append((tokens, number, slot, above, piece, text, log_prob, score, len(tokens), ended, begins))
@@ -189,7 +209,7 @@ def best_so_far(
         complete = exact.run(exact.expansions + portion)
         best = exact.best or beam
         facts = {
-            "text": translator.pipeline.target_text(best.tokens),
+            "text": translator.pipeline.target.text(best.tokens),
             "log_prob": best.log_prob,
             "score": best.score,
             "scored_length": len(best.tokens) + best.finished,

@@ -82,7 +82,7 @@ def reference_path(
             "step": length,
             "slot": [_slot(tree, step, value) for step, value in zip(length, log_prob, strict=True)],
             "piece": [pipeline.target.vocabulary.types[token] for token in tokens],
-            "text": [pipeline.target_text([one for one in tokens[:end] if one != EOS]) for end in length],
+            "text": [pipeline.target.text([one for one in tokens[:end] if one != EOS]) for end in length],
             "log_prob": log_prob,
             "score": score,
             "scored_length": length,
@@ -117,7 +117,7 @@ def continue_from(
     memory, constraints = memory_of(translator, sentence), Constraints(prefix=prefix)
     best = beam_search(model, memory, search or translator.settings, constraints=constraints)[0].hypotheses[0]
     facts = {
-        "text": pipeline.target_text(best.tokens),
+        "text": pipeline.target.text(best.tokens),
         "log_prob": best.log_prob,
         "score": best.score,
         "scored_length": len(best.tokens) + best.finished,

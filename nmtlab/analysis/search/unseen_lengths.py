@@ -5,7 +5,8 @@ from itertools import chain
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import check_plans_length, in_direction
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import DECODING, PLANNED_LENGTH, check_needs
 from nmtlab.analysis.search.lengths import told_lengths
 from nmtlab.analysis.search.trained_lengths import encoded_pairs, trained_lengths
 from nmtlab.recipe.text import TextSettings
@@ -88,7 +89,7 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
     """
     run = in_direction(run, corpus)
     if told:
-        check_plans_length(run)
+        check_needs(run, (PLANNED_LENGTH,))
     pairs = unseen_pairs(run, corpus, part)
     system = open_model(run)
     settings = system.settings
@@ -100,6 +101,7 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
 UNSEEN_TRANSLATIONS = Analysis(
     "How are sentences of lengths translated that training never saw?",
     unseen_translations,
+    needs=DECODING,
     version=1,
     columns=("part", "line", "length", "text"),
 )

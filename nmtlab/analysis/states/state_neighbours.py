@@ -7,6 +7,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.states.token_states import TokenStates, Where, token_states
 from nmtlab.errors import NmtlabError
@@ -48,7 +49,6 @@ def state_neighbours(
     Raises:
         CorpusError: no training text, or other languages.
         NmtlabError: no such position.
-        RunError: a phrase-based run, or one without weights.
     """
     system = opened(in_direction(run, corpus))
     drawn = draw_sample(corpus, "train", sample)
@@ -62,6 +62,7 @@ def state_neighbours(
 STATE_NEIGHBOURS = Analysis(
     "Which training sentences have a state nearest to this one?",
     state_neighbours,
+    needs=DECODING,
     version=1,
     columns=("line", "position", "piece", "cos", "context", "source", "target"),
 )

@@ -86,7 +86,7 @@ def _described(
 ) -> pd.DataFrame:
     pipeline = translator.pipeline
     side = pipeline.source if where == "encoder" else pipeline.target
-    counts = side.vocabulary.counts if where == "encoder" else pipeline.target_counts
+    counts = side.vocabulary.counts if where == "encoder" else pipeline.target.counts
     flat = [number for row in ids for number in row]
     return pd.DataFrame(
         {

@@ -1,81 +1,68 @@
-"""The pages, in the order of the index."""
+"""What a page is about: each page's module declares it, and all are found by scanning their room."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import NamedTuple
 
+from nmtlab.analysis.access.needs import Need
+from nmtlab.analysis.access.sentences import Text
+from nmtlab.dashboards.frame.headings import headings
+from nmtlab.figures.marks import Side
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import Direction
 
-class About(NamedTuple):
-    """A page.
+
+class Sentence(NamedTuple):
+    """A sentence and where it is: on a line of a text, or typed; no sentence if `source` is empty.
 
     Args:
-        name: name of the module, the notebook and the address.
-        title: title in a few words.
-        question: the question that the page answers.
+        source: the sentence.
+        title: of its text as the pages offer it.
+        line: its number there, from 1; None if it is typed.
+        text: the text.
+        direction: that it is translated in, if a page chooses one.
     """
 
-    name: str
+    source: str = ""
+    title: str | None = None
+    line: int | None = None
+    text: Text | None = None
+    direction: Direction | None = None
+
+
+Address = Callable[[Sequence[Run], Sentence], Mapping[str, str] | None]
+
+
+@dataclass(frozen=True)
+class About:
+    """A page, declared as `PAGE` in its module: `place`, `title` and `question` as literals, to be read unimported.
+
+    Args:
+        place: among the pages, from 0, the index.
+        title: in a few words.
+        question: that the page answers.
+        name: of its module.
+        needs: of the runs that it can show; None if it shows no chosen runs.
+        most_runs: that a link chooses on it.
+        tokens: what it answers about a token of a side, in a sentence (True) or as a word alone.
+        token_needs: of the runs of which it can say that; `needs` if not given.
+        address: where in the page's address a sentence is; None if the page can say nothing of it with these runs.
+    """
+
+    place: int
     title: str
     question: str
+    name: str
+    needs: tuple[Need, ...] | None = None
+    most_runs: int = 4
+    tokens: Mapping[tuple[Side, bool], str] = field(default_factory=dict)
+    token_needs: tuple[Need, ...] | None = None
+    address: Address | None = None
 
 
-INDEX = About("index", "nmtlab", "Why do low-resource translation systems behave as they do?")
-TABLES = About(
-    "tables",
-    "Tables",
-    "How do reproduced tables of the thesis compare with the published ones, and which differences are significant?",
-)
-NORMS = About(
-    "norms",
-    "Norms and frequency",
-    "Does the norm of a word's vector follow its frequency, and does it make frequent words win where a rare one is "
-    "right? (thesis Figure 3.2 and 3.2.1)",
-)
-ATTENTION = About(
-    "attention",
-    "Attention",
-    "Where does each system attend as it generates a word, and how far is that from the source word it translates? "
-    "(thesis Figure 3.3) Which source words does its choice depend on?",
-)
-DEPTH = About(
-    "depth",
-    "Depth and g",
-    "Does the learned g of ScaleNorm grow with depth, in which sublayers, and how fast? (thesis Figures 3.6 and 3.7)",
-)
-DYNAMICS = About(
-    "dynamics",
-    "Training dynamics",
-    "Which systems learn faster, and whose gradient norms stay stable? (thesis Figures 3.4 and 3.5)",
-)
-LEXICON = About(
-    "lexicon",
-    "Lexicon",
-    "Which word translations has the lexical module learned, and are they correct? (thesis Table 3.9)",
-)
-LANGUAGES = About(
-    "languages",
-    "Related languages",
-    "What does a parent in a related language give its child: which vectors are shared, how far do they move, and what "
-    "is a relative worth? (thesis 3.1) How do many languages share one model? (thesis 4.2)",
-)
-SEARCH = About(
-    "search",
-    "Search",
-    "Which hypotheses does a beam keep and drop, what does exact search find, and is the global best empty? "
-    "(thesis 4.1, Figure 4.1)",
-)
-EFFICIENCY = About(
-    "efficiency",
-    "Efficiency",
-    "Which engine, precision and beam give the best translations for their time, memory or size?",
-)
-TRANSLATE = About(
-    "translate", "Translate", "How do the systems translate your sentence, and how confident are they in each token?"
-)
-COMPARE = About(
-    "compare",
-    "Compare",
-    "Which system translates a text better, which sentences and words does it win or lose, and what do its errors look "
-    "like?",
-)
-TRAIN = About("train", "Train", "How does a recipe train on a corpus? Start, watch and stop a training.")
-
-PAGES = (TABLES, COMPARE, NORMS, ATTENTION, DEPTH, DYNAMICS, LEXICON, LANGUAGES, SEARCH, EFFICIENCY, TRANSLATE, TRAIN)
+@cache
+def pages() -> tuple[About, ...]:
+    """Return all pages in their order, the index first."""
+    return tuple(import_module(f"nmtlab.dashboards.pages.{heading.name}").PAGE for heading in headings())

@@ -1,15 +1,16 @@
 """A table to choose runs of a workspace from."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import ipywidgets as widgets
 
+from nmtlab.analysis.access.needs import Need, unmet
 from nmtlab.dashboards.frame.listed import group_of, grouped, omitted, row_of, run_table
 from nmtlab.dashboards.frame.page import Note, html
 from nmtlab.dashboards.frame.saved import CHOOSER
-from nmtlab.dashboards.frame.systems import lack, mentioned
+from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.widgets.fullnames import FullNames
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
@@ -25,7 +26,7 @@ class RunChooser(widgets.VBox):
 
     Args:
         workspace: workspace with the runs.
-        accepts: whether the page can show a run.
+        needs: of the runs that the page can show.
         first: names of the runs to choose initially, if available; otherwise the newest run.
         many: whether several runs can be chosen.
         title: title of the table.
@@ -34,12 +35,12 @@ class RunChooser(widgets.VBox):
     def __init__(
         self,
         workspace: Workspace,
-        accepts: Callable[[Run], bool] = lambda run: True,
+        needs: Sequence[Need] = (),
         first: Sequence[str] = (),
         many: bool = True,
         title: str = "Runs",
     ) -> None:
-        self._workspace, self._accepts, self._first = workspace, accepts, first
+        self._workspace, self._needs, self._first = workspace, needs, first
         self._seen: dict[str, tuple[int, ...]] = {}
         self._test = scores_on_test(workspace)
         self.table = Table(title, pick="many" if many else "one", height="13em")
@@ -85,12 +86,12 @@ class RunChooser(widgets.VBox):
         fitting, rows, lacks = [], {}, {}
         for run in runs:
             try:
-                if self._accepts(run):
+                if need := unmet(run, self._needs):
+                    lacks[run.name] = need.lack
+                else:
                     rows[run.name] = row_of(run, self._test.get(run.name, math.nan))
                     fitting.append(run)
-                else:
-                    lacks[run.name] = lack(run, self._accepts)
-            except NmtlabError:  # a file that only `accepts` reads is damaged
+            except NmtlabError:  # a file that only a need reads is damaged
                 broken[run.name] = ""
         self._list(fitting, rows)
         self._omitted.value = omitted(lacks, list(broken))

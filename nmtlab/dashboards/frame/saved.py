@@ -59,7 +59,7 @@ def saved_page(title: str, question: str, state: Mapping[str, str], body: Iterab
 
 
 def _figure(chart: Chart) -> str:
-    spec = chart.spec.replace("<", "\\u003c")  # which would end the script
+    spec = chart.figure.to_json().replace("<", "\\u003c")  # which would end the script
     drawn = f"<div role='img' aria-label='{escape(chart.label)}'></div>"
     return f"<figure>{drawn}<script type='application/json'>{spec}</script></figure>"
 

@@ -9,8 +9,8 @@ import anywidget
 import pandas as pd
 import traitlets
 
-from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.links import Sentence, links_of_token
+from nmtlab.dashboards.frame.about import About, Sentence
+from nmtlab.dashboards.frame.links import links_of_token
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.marks import Side, Token
@@ -154,7 +154,7 @@ def lines_of(weights: pd.DataFrame) -> list[Line]:
     """Return the source and the targets of some runs as tokens, those that are the same once.
 
     Args:
-        weights: rows of `attention_of`.
+        weights: rows of `attention`, with their `run`.
     """
     found = []
     for side in get_args(Side):

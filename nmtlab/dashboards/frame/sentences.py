@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 
 from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
+from nmtlab.dashboards.frame.about import Sentence
 from nmtlab.dashboards.frame.examples import example
-from nmtlab.dashboards.frame.links import Sentence
 from nmtlab.dashboards.frame.saved import CHOOSER
 from nmtlab.dashboards.frame.systems import of_one_pair
 from nmtlab.dashboards.widgets.columns import row

@@ -5,18 +5,19 @@ from collections.abc import Collection, Iterator, Mapping
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.alignment.reference_links import kept_links
 from nmtlab.analysis.alignment.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
-from nmtlab.analysis.attention.weights import attention_of
-from nmtlab.analysis.attribution.contributions import contributions
+from nmtlab.analysis.attention.weights import attention, attention_figure
+from nmtlab.analysis.attribution.contributions import contribution_figure, contributions
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE
-from nmtlab.dashboards.frame.about import ATTENTION
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Selection, lines_of
 from nmtlab.dashboards.frame.sentences import SentenceChooser
-from nmtlab.dashboards.frame.systems import can_decode, left_out, system_of
+from nmtlab.dashboards.frame.systems import left_out, system_of
 from nmtlab.dashboards.parts.agreement import Agreement
 from nmtlab.dashboards.parts.contrast import ContrastControls
 from nmtlab.dashboards.parts.heads import Heads
@@ -26,11 +27,25 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import CorpusError
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import attention_figure, contribution_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=4,
+    title="Attention",
+    question=(
+        "Where does each system attend as it generates a word, and how far is that from the source word it "
+        "translates? (thesis Figure 3.3) Which source words does its choice depend on?"
+    ),
+    name="attention",
+    needs=DECODING,
+    tokens={
+        ("source", True): "Which target words attend to it?",
+        ("target", True): "Which source words does it depend on?",
+    },
+)
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")
 _QUANTITIES = ("alignment error", "right copies")
@@ -43,7 +58,7 @@ class AttentionPage(Page):
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.sentences = SentenceChooser(workspace)
         self.layer = widgets.Dropdown(description="Layer", options=[1], layout={"width": "11em"})
         self.head = widgets.Dropdown(description="Head", options=[1], layout={"width": "11em"})
@@ -68,7 +83,7 @@ class AttentionPage(Page):
         self.work = Work(self.guarded)
         self.pin.on_click(lambda _: self._pin())
         others = (self.heads.chart, self.sentences.table, self.copies)
-        self.selection = Selection(ATTENTION, (self.chart, self.pinned_chart), others)
+        self.selection = Selection(PAGE, (self.chart, self.pinned_chart), others)
         self.heads.chart.on_token(self.selection.select)
         state = {
             "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
@@ -90,7 +105,7 @@ class AttentionPage(Page):
             heading("Over the whole test set"), self.measured,
             self.agreement,
         ]  # fmt: skip
-        super().__init__(ATTENTION, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         self.explained.follow(self.selection.token)
@@ -166,7 +181,7 @@ class AttentionPage(Page):
         frames = []
         for run in runs:
             asked = self.explained.asked(run)
-            frames.append(contributions(run.label, system_of(run), source, target, *asked))
+            frames.append(contributions(system_of(run), source, target, *asked).assign(run=run.label))
             self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, rings))
             yield
 
@@ -220,7 +235,7 @@ def attention_page(workspace: Workspace | None = None) -> AttentionPage:
 
 
 def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
-    frames = [attention_of(run.label, system_of(run), source, target) for run in runs]
+    frames = [attention(system_of(run), source, target).assign(run=run.label) for run in runs]
     return pd.concat(frames, ignore_index=True)
 
 

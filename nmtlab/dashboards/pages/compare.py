@@ -6,6 +6,7 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import Need
 from nmtlab.analysis.access.sentences import Text, by_title, texts
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.comparison.compared import Compared
@@ -13,7 +14,7 @@ from nmtlab.analysis.comparison.judging import Sheet
 from nmtlab.analysis.comparison.ngrams import lines_with
 from nmtlab.analysis.comparison.outputs import output_statistics
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
-from nmtlab.analysis.comparison.sentences import sentence_scores
+from nmtlab.analysis.comparison.sentences import gains_figure, sentence_scores
 from nmtlab.analysis.comparison.stored import seeds_of, stored_comparison
 from nmtlab.analysis.comparison.words import (
     by_frequency,
@@ -21,14 +22,15 @@ from nmtlab.analysis.comparison.words import (
     by_length,
     changed_lines,
     word_accuracy,
+    word_accuracy_figure,
     word_matches,
 )
-from nmtlab.dashboards.frame.about import COMPARE
-from nmtlab.dashboards.frame.links import Sentence
+from nmtlab.dashboards.frame.about import About, Sentence
+from nmtlab.dashboards.frame.links import in_address
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Selection
-from nmtlab.dashboards.frame.systems import has_translations, left_out, of_one_pair
+from nmtlab.dashboards.frame.systems import left_out, of_one_pair
 from nmtlab.dashboards.parts.compared import UNDERLINED, as_tokens, ngrams, numbers, sentences, tally
 from nmtlab.dashboards.parts.judging import JudgingSheet
 from nmtlab.dashboards.widgets.chart import Chart
@@ -36,9 +38,38 @@ from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.summary import rounded
-from nmtlab.plots import gains_figure, word_accuracy_figure
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
+
+_TRANSLATIONS = Need(
+    "no stored translations",
+    "it has no stored translations",
+    "make them with 'nmtlab evaluate'",
+    lambda run: bool(run.translations()),
+)
+
+
+def _in_address(runs: Sequence[Run], sentence: Sentence) -> dict[str, str] | None:
+    """Return where a sentence is in the page's address; None if none of the runs has translated it."""
+    text = sentence.text
+    if text is None or sentence.line is None:
+        return None
+    translated = any(stored_translations(run, text.corpus, text.split) is not None for run in runs)
+    return in_address(runs, sentence) if translated else None
+
+
+PAGE = About(
+    place=2,
+    title="Compare",
+    question=(
+        "Which system translates a text better, which sentences and words does it win or lose, and what do "
+        "its errors look like?"
+    ),
+    name="compare",
+    needs=(_TRANSLATIONS,),
+    tokens={("target", True): "Which systems get it right?"},
+    address=_in_address,
+)
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 FREQUENCY, KIND, LENGTH = "training frequency", "kind of word", "length of the sentence"
@@ -54,7 +85,7 @@ class ComparePage(Page):
         self._compared: Compared | None = None
         self._firsts: dict[str, Run] = {}
         self._matches = self._scores = pd.DataFrame()
-        self.runs = RunChooser(workspace, accepts=has_translations, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.other = widgets.Dropdown(description="System", options=[], layout={"width": "30em"})
         self.than = widgets.Dropdown(description="against", options=[], layout={"width": "30em"})
@@ -68,7 +99,7 @@ class ComparePage(Page):
         self.ngrams = Table("N-grams that one generates more often: select one to see its lines", "one", "22em")
         self.lines = Table("Sentences: select one to see the words that differ", pick="one", height="26em")
         self.about_line, self.judging = Note(), JudgingSheet(self.guarded)
-        self.selection = Selection(COMPARE, (), (self.lines, self.ngrams))
+        self.selection = Selection(PAGE, (), (self.lines, self.ngrams))
         self.words.on_click(self._bar_clicked)
         self.gains.on_click(self._line_clicked)
         clear = widgets.Button(description="All sentences", tooltip="Forget the chosen words and the chosen n-gram")
@@ -92,7 +123,7 @@ class ComparePage(Page):
             row(self.by, self.bucket, clear), self.lines, self.about_line, self.selection, self.ngrams,
             heading("Judge blindly"), self.judging,
         ]  # fmt: skip
-        super().__init__(COMPARE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if changed == {"selected"}:

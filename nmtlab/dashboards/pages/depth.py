@@ -1,23 +1,33 @@
 """Depth and g (thesis Figures 3.6 and 3.7)."""
 
-from nmtlab.dashboards.frame.about import DEPTH
+from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, SLOPES_OF_G
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.frame.runs import RunChooser
-from nmtlab.dashboards.frame.systems import has_g
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
-from nmtlab.views import depth_view, slopes_view
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=5,
+    title="Depth and g",
+    question=(
+        "Does the learned g of ScaleNorm grow with depth, in which sublayers, and how fast? (thesis Figures "
+        "3.6 and 3.7)"
+    ),
+    name="depth",
+    needs=G_BY_DEPTH.needs,
+)
 
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, for several runs."""
-    runs = RunChooser(workspace or Workspace.find(), accepts=has_g, first=FIRST)
+    runs = RunChooser(workspace or Workspace.find(), needs=PAGE.needs, first=FIRST)
     chart, while_training, slopes = Chart(), Chart(), Table("Slope of g per layer, and its correlation with depth")
     hint = Note()
 
@@ -26,9 +36,9 @@ def depth_page(workspace: Workspace | None = None) -> Page:
             none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
             hint.say(runs.none_chosen(none))
             return
-        view = depth_view(runs.chosen)
+        view = G_BY_DEPTH.view(runs.chosen)
         chart.show(view.figure)
-        while_training.show(slopes_view(runs.chosen).figure)
+        while_training.show(SLOPES_OF_G.view(runs.chosen).figure)
         slopes.show(view.frame.round(3))
         above = int((view.frame["slope"] > 0).sum())
         hint.say(
@@ -37,7 +47,7 @@ def depth_page(workspace: Workspace | None = None) -> Page:
         )
 
     shown = [chart, hint, slopes, while_training]
-    return Page(DEPTH, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
+    return Page(PAGE, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
 
 
 def _over_seeds() -> str:

@@ -3,13 +3,14 @@
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
-from nmtlab.analysis.dynamics.curves import gradient_quantiles
-from nmtlab.dashboards.frame.about import DYNAMICS
+from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, LOSS_CURVE, gradient_quantiles
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
-from nmtlab.dashboards.frame.systems import is_neural, mentioned
+from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.parts.effects import Effects
 from nmtlab.dashboards.parts.signals import Signals
 from nmtlab.dashboards.parts.trainability import Maps
@@ -17,8 +18,15 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.runs.run import Run
-from nmtlab.views import dev_view, gradient_view, loss_view
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=6,
+    title="Training dynamics",
+    question="Which systems learn faster, and whose gradient norms stay stable? (thesis Figures 3.4 and 3.5)",
+    name="dynamics",
+    needs=(NEURAL,),
+)
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
 _VERDICTS = {
@@ -31,7 +39,7 @@ class DynamicsPage(Page):
     """Dev scores and gradients of several runs, finished or still training; which Transformers converge."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=is_neural, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.score = widgets.ToggleButtons(
             description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")]
         )
@@ -70,7 +78,7 @@ class DynamicsPage(Page):
             heading("Which Transformers converge?"), self.maps,
             heading("Does a change gain, or does it only gain time?"), self.effects,
         ]  # fmt: skip
-        super().__init__(DYNAMICS, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if "training" in changed:
@@ -83,14 +91,14 @@ class DynamicsPage(Page):
         if not chosen:
             self.live.say(self.runs.none_chosen("No runs yet: start one on the page Train."))
             return
-        view = dev_view(chosen, self.score.value, self.over.value)
+        view = DEV_CURVE.view(chosen, score=self.score.value, over=self.over.value)
         self.dev.show(view.figure)
         self.best.show(view.frame.round(2).reset_index(drop=True))
         if "runs" in changed:
-            view = loss_view(chosen)
+            view = LOSS_CURVE.view(chosen)
             self.losses.show(view.figure)
             self.last_losses.show(_named_terms(view.frame))
-            view = gradient_view(chosen)
+            view = GRADIENT_CURVE.view(chosen)
             self.gradients.show(view.figure)
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
             trained = [run for run in chosen if run.imported is None]

@@ -6,15 +6,21 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.efficiency import NOISE, PLACE, SETTING, frontier, medians
-from nmtlab.dashboards.frame.about import EFFICIENCY
+from nmtlab.analysis.search.efficiency import COSTS, NOISE, PLACE, SETTING, efficiency_figure, frontier, medians
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.efficiency import published_efficiency, stored_efficiency
-from nmtlab.plots.efficiency import COSTS, efficiency_figure
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=10,
+    title="Efficiency",
+    question="Which engine, precision and beam give the best translations for their time, memory or size?",
+    name="efficiency",
+)
 
 _NONE = "Nothing measured yet: run 'nmtlab efficiency RUN' for one run or more."
 _ELSEWHERE = (
@@ -48,7 +54,7 @@ class EfficiencyPage(Page):
         self.chart.on_click(self._clicked)
         self._look()
         super().__init__(
-            EFFICIENCY,
+            PAGE,
             {"text": self.text, "cost": self.cost, "line": self.lines},
             self._answer,
             [row(self.text, self.cost), self.hint, self.damaged, self.chart, self.lines],

@@ -5,7 +5,8 @@ from html import escape
 
 import pandas as pd
 
-from nmtlab.dashboards.frame.about import INDEX, PAGES
+from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.frame.links import link_to_line, links_to
 from nmtlab.dashboards.frame.page import Note, Page, heading, html
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -17,7 +18,13 @@ from nmtlab.experiments.results.summary import in_words, rounded
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
-_PAGES = {page.name: page for page in PAGES}
+PAGE = About(
+    place=0,
+    title="nmtlab",
+    question="Why do low-resource translation systems behave as they do?",
+    name="index",
+)
+
 _WHOSE = (
     "The thesis claims some things from its results; what it proposes, expects or conjectures, it did not measure; "
     "other things it quotes, as the survey does; and what it leaves open is asked here. A claim has a line per text."
@@ -58,7 +65,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
         Note(more, f"{_WHOSE} Effects are in points of the measure. {RULE}"),
         counts, claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
-    return Page(INDEX, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
+    return Page(PAGE, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
 
 
 def _waiting(claims: Sequence[Claim]) -> Iterator[str]:
@@ -71,7 +78,8 @@ def _waiting(claims: Sequence[Claim]) -> Iterator[str]:
 
 def _links() -> object:
     items = (
-        f"<li><a href='{page.name}.ipynb'>{escape(page.title)}</a><br>{escape(page.question)}</li>" for page in PAGES
+        f"<li><a href='{page.name}.ipynb'>{escape(page.title)}</a><br>{escape(page.question)}</li>"
+        for page in headings()[1:]
     )
     return html(f"<ul class='nmtlab-index'>{''.join(items)}</ul>")
 
@@ -83,7 +91,7 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
         claim = by_text[line.claim]
         evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
         runs = [open_run(name, workspace) for name in line.runs if name in available]
-        shown = links_to(runs, [_PAGES[name] for name in claim.pages])
+        shown = links_to(runs, claim.pages)
         yield f"{escape(line.text)}: evidence in {evidence}" + (f"; underlying runs in {shown}" if shown else "")
 
 

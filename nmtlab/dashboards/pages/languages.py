@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.languages.cognate_neighbours import COGNATE_NEIGHBOURS
-from nmtlab.analysis.languages.shared_types import parent_of
+from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, parent_of, unmet
+from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS
+from nmtlab.analysis.languages.movement import MOVEMENT
 from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
-from nmtlab.analysis.languages.source_neighbours import source_neighbours
-from nmtlab.dashboards.frame.about import LANGUAGES
-from nmtlab.dashboards.frame.links import Sentence
+from nmtlab.analysis.lexical.neighbours import source_neighbours
+from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Selection
-from nmtlab.dashboards.frame.systems import can_decode, has_parent, has_relatives, is_multilingual, system_of
+from nmtlab.dashboards.frame.systems import can_decode, system_of
 from nmtlab.dashboards.parts.many_languages import ManyLanguages
 from nmtlab.dashboards.parts.relatives import Measured
 from nmtlab.dashboards.widgets.chart import Chart
@@ -25,8 +25,28 @@ from nmtlab.figures.marks import Token
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.inheritance import Inheritance
-from nmtlab.views_transfer import movement_view
 from nmtlab.workspace import Workspace
+
+_PARENT = Need("no parent here", "it has no parent that is here", "choose a run trained with --parent", MOVEMENT.fits)
+_RELATIVES = Need(
+    "neither a parent nor several directions",
+    "it has neither a parent nor several directions",
+    "choose a run trained with --parent, or in several directions",
+    lambda run: SEVERAL_DIRECTIONS.met(run) or MOVEMENT.fits(run),
+)
+PAGE = About(
+    place=8,
+    title="Related languages",
+    question=(
+        "What does a parent in a related language give its child: which vectors are shared, how far do they "
+        "move, and what is a relative worth? (thesis 3.1) How do many languages share one model? (thesis 4.2)"
+    ),
+    name="languages",
+    needs=(NEURAL, _RELATIVES),
+    most_runs=1,
+    tokens=dict.fromkeys((("source", True), ("source", False)), "How far did its vector move from the parent's?"),
+    token_needs=(NEURAL, _PARENT),
+)
 
 FIRST = ("child-gl-en.4000.transfer-bpe.related-parent.s1",)
 _NEIGHBOURS = 15
@@ -44,7 +64,7 @@ class LanguagesPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         title = "Children, and runs of several directions"
-        self.runs = RunChooser(workspace, accepts=has_relatives, first=FIRST, many=False, title=title)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST, many=False, title=title)
         self.hint, self.taken = Note(), Table("What the child took over", height="12em")
         self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
@@ -56,7 +76,7 @@ class LanguagesPage(Page):
         self.measured, self.many = Measured(), ManyLanguages(workspace, self.guarded)
         self._workspace = workspace
         self.find.on_click(lambda _: self._compare_words())
-        self.selection = Selection(LANGUAGES, (self.moved,), (self.words, self.neighbours))
+        self.selection = Selection(PAGE, (self.moved,), (self.words, self.neighbours))
         self.selection.follow_rows(self.neighbours, side="source")
         state = {
             "runs": self.runs.table, "word": self.word, "kind": self.kind, "figure": self.measured.figure,
@@ -83,14 +103,14 @@ class LanguagesPage(Page):
         body = [
             self.runs, self.hint, self.many, self.child, heading("What was measured over seeds"), self.measured,
         ]  # fmt: skip
-        super().__init__(LANGUAGES, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if "figure" in changed:
             self.measured.show()
         run = next(iter(self.runs.chosen), None)
-        self.many.show(run if run and is_multilingual(run) else None, changed)
-        is_child = run is not None and has_parent(run)
+        self.many.show(run if run and unmet(run, (NEURAL, SEVERAL_DIRECTIONS)) is None else None, changed)
+        is_child = run is not None and _PARENT.met(run)
         self.child.layout.display = "" if is_child or run is None else "none"
         if run is None:
             self.hint.say(
@@ -107,7 +127,7 @@ class LanguagesPage(Page):
         summary = inheritance.summary()
         self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
         if "runs" in changed:
-            view = movement_view(run)
+            view = MOVEMENT.view(run)
             self.taken.show(_taken(inheritance))
             self.moved.show(view.figure)
             self.selection.offer([run], Sentence(), ())
@@ -129,19 +149,18 @@ class LanguagesPage(Page):
 
     def _show_cognates(self, run: Run) -> None:
         """Show a stored answer about an artificial language: of others, nobody knows the cognates."""
-        stored = COGNATE_NEIGHBOURS.answers(run)
-        self.cognates.layout.display = "" if stored else "none"
-        if stored:
-            self.cognates.show(stored[0].frame().round(3))
+        stored = COGNATE_NEIGHBOURS.any_stored(run)
+        self.cognates.layout.display = "none" if stored is None else ""
+        if stored is not None:
+            self.cognates.show(stored.round(3))
 
     def _show_words(self, run: Run) -> None:
-        stored = WORDS_OF_PARENT.answers(run)
-        self.find.layout.display = "none" if stored else ""
-        if not stored:
+        lists = WORDS_OF_PARENT.any_stored(run)
+        self.find.layout.display = "" if lists is None else "none"
+        if lists is None:
             self.words.title = "Words of the child's text: not compared yet, which takes a minute or two"
             self.words.show(pd.DataFrame())
             return
-        lists = stored[0].frame()
         self.words.title = f"Words of the child's text: {_kinds(lists)}"
         self.words.show(_of_kind(lists, self.kind.value))
 

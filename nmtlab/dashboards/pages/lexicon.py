@@ -5,32 +5,45 @@ from collections.abc import Mapping
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import LEXICON, NEURAL, WEIGHTS
 from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import (
     agreement,
     agreement_by_frequency,
     gold_translations,
+    lexicon_figure,
     precision,
     system_translations,
     table_translations,
 )
-from nmtlab.dashboards.frame.about import LEXICON
-from nmtlab.dashboards.frame.links import Sentence
+from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Line, Selection
-from nmtlab.dashboards.frame.systems import has_lexicon, system_of
+from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
-from nmtlab.plots import lexicon_figure
 from nmtlab.runs.listing import list_runs
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=7,
+    title="Lexicon",
+    question="Which word translations has the lexical module learned, and are they correct? (thesis Table 3.9)",
+    name="lexicon",
+    needs=(NEURAL, LEXICON, WEIGHTS),
+    most_runs=1,
+    tokens={
+        ("source", True): "Which translations has the lexical module learned?",
+        ("source", False): "Which translations has the lexical module learned?",
+    },
+)
 
 FIRST = ("small-tr-en.fixnorm-lex.s1",)
 _K = 5
@@ -42,7 +55,7 @@ class LexiconPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.runs = RunChooser(workspace, accepts=has_lexicon, first=FIRST, many=False)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST, many=False)
         self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
         self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
         self.agreement = Table("Agreement with the aligner: on the best translation, and of the lists")
@@ -50,7 +63,7 @@ class LexiconPage(Page):
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces, self._texts = pd.DataFrame(), list[set[str]](), dict[str, Text]()
         self.text, self.line, self.typed = widgets.Text(), widgets.Text(), widgets.Text()
-        self.selection = Selection(LEXICON, (self.chart,), (self.words, self.sentences))
+        self.selection = Selection(PAGE, (self.chart,), (self.words, self.sentences))
         self.sentences.observe(lambda change: self._go_to(change["new"]), "value")
         sentence = {"text": self.text, "line": self.line, "sentence": self.typed}
         shown = {"runs": self.runs.table, "word": self.words}
@@ -64,7 +77,7 @@ class LexiconPage(Page):
             self.runs, self.hint, self.selection,
             columns(self.words, widgets.VBox([self.chart, self.precision, self.agreement])), self.sentences,
         ]  # fmt: skip
-        super().__init__(LEXICON, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if not self.runs.chosen:

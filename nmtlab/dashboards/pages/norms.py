@@ -6,20 +6,22 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import NEURAL, NORMS
 from nmtlab.analysis.access.opened import output_type_of
 from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
-from nmtlab.analysis.lexical.logits import decompose, term_values, with_radius
+from nmtlab.analysis.lexical.logits import decompose, logit_figure, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
-from nmtlab.dashboards.frame.about import NORMS
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
-from nmtlab.dashboards.frame.systems import can_decode, has_norms, mentioned, of_one_pair, system_of
+from nmtlab.dashboards.frame.systems import can_decode, mentioned, of_one_pair, system_of
 from nmtlab.dashboards.parts.projection import VectorProjection
 from nmtlab.dashboards.parts.state_neighbours import StateNeighbours
 from nmtlab.dashboards.widgets.chart import Chart
@@ -29,10 +31,24 @@ from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, shows_word
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import logit_figure
 from nmtlab.runs.run import Run
-from nmtlab.views import norms_view
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=3,
+    title="Norms and frequency",
+    question=(
+        "Does the norm of a word's vector follow its frequency, and does it make frequent words win where a "
+        "rare one is right? (thesis Figure 3.2 and 3.2.1)"
+    ),
+    name="norms",
+    needs=(NEURAL, NORMS),
+    tokens={
+        ("target", True): "Which terms of its logit made it win or lose?",
+        ("target", False): "How long is its vector for its frequency?",
+        ("source", True): "Where was the encoder in nearly the same state?",
+    },
+)
 
 FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1")
 _NO_WEIGHTS = "None of these runs has weights here: select a run with weights to see its logits."
@@ -58,7 +74,7 @@ class NormsPage(Page):
     """Norms of word vectors, nearest neighbours of a word, and the logits of each position, also at another norm r."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=has_norms, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
         self.uncounted = Note()
         self.projection = VectorProjection(self.guarded)
@@ -85,7 +101,7 @@ class NormsPage(Page):
         tables = (
             self.neighbours, self.terms, self.sentences.table, self.wrong, self.names, self.confused, self.near.found,
         )  # fmt: skip
-        self.selection = Selection(NORMS, charts, tables)
+        self.selection = Selection(PAGE, charts, tables)
         for table in (self.neighbours, self.terms):
             self.selection.follow_rows(table)
         self.find.on_click(lambda _: self._find())
@@ -118,7 +134,7 @@ class NormsPage(Page):
             heading("For which mispredicted rare words did the norm decide?"),
             row(self.find, self.find_names, self.work), self.wrong, columns(self.names, self.confused),
         ]  # fmt: skip
-        super().__init__(NORMS, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         runs = self.runs.chosen
@@ -170,9 +186,9 @@ class NormsPage(Page):
         counted = [run for run in runs if run.pipeline.counts_known]
         if not counted:
             return
-        view = norms_view(counted, points=True, also=self.word.value.strip())
+        view = NORMS_BY_FREQUENCY.view(counted, also=self.word.value.strip())
         self.norms.show(view.figure)
-        self.correlations.show(view.frame.round(3).reset_index(drop=True))
+        self.correlations.show(view.frame.round(3))
 
     def _clicked(self, point: dict[str, Any]) -> None:
         """Look at the system of a word that is clicked."""
@@ -294,8 +310,7 @@ class NormsPage(Page):
             self.hint.say("Type a sentence.")
             return
         shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
-        values = term_values(shown)
-        self.logits.show(logit_figure(shown, values))
+        self.logits.show(logit_figure(shown))
         self.terms.show(shown.drop(columns="id").round(4))
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
         word = "Reference word" if self.sentences.reference else "Word of the system's translation"

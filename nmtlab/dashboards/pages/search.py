@@ -6,10 +6,16 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.checks import plans_length
-from nmtlab.analysis.search.beams import described, stored_sweeps, text_of, way_of
+from nmtlab.analysis.access.needs import NEURAL, Need
+from nmtlab.analysis.search.beams import OUTCOME, described, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
-from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration, length_plan
+from nmtlab.analysis.search.lengths import (
+    PLANNED_LENGTHS,
+    calibration_figure,
+    length_calibration,
+    length_plan,
+    lengths_figure,
+)
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.search_tree import (
     best_so_far,
@@ -17,12 +23,13 @@ from nmtlab.analysis.search.search_tree import (
     first_empty_rank,
     ranked,
 )
-from nmtlab.dashboards.frame.about import SEARCH
+from nmtlab.analysis.search.sweeps import SWEEPS, sweep_figure
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
-from nmtlab.dashboards.frame.systems import can_decode, has_searches, left_out, mentioned, system_of
+from nmtlab.dashboards.frame.systems import can_decode, left_out, mentioned, system_of
 from nmtlab.dashboards.parts.beam_tree import Asked, BeamTree, result
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns, row
@@ -30,12 +37,29 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
 from nmtlab.figures.reading import isolated
-from nmtlab.plots import calibration_figure, lengths_figure, sweep_figure
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
+
+_SEARCHES = Need(
+    "neither weights nor stored searches",
+    "it has neither weights nor stored searches",
+    "choose another run",
+    lambda run: run.has_weights() or any(one.answers(run) for one in (OUTCOME, SEARCH_ERRORS, PLANNED_LENGTHS)),
+)
+PAGE = About(
+    place=9,
+    title="Search",
+    question=(
+        "Which hypotheses does a beam keep and drop, what does exact search find, and is the global best "
+        "empty? (thesis 4.1, Figure 4.1)"
+    ),
+    name="search",
+    needs=(NEURAL, _SEARCHES),
+    tokens={("target", True): "Where does the beam keep or drop it?"},
+)
 
 FIRST = ("multi30k-de-en.small",)
 _SCORES = [
@@ -63,7 +87,7 @@ class SearchPage(Page):
     """The search tree of a sentence step by step, its reranked translations, and stored measurements of whole texts."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, accepts=has_searches, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.sentences = SentenceChooser(workspace)
         self.beam = widgets.IntSlider(
             description="Beam", value=8, min=1, max=500, continuous_update=False, layout={"width": "26em"}
@@ -92,7 +116,7 @@ class SearchPage(Page):
             self.tree.chart, self.planned_tree.chart, self.sentences.table, self.both, self.ended, self.each,
             *(table for tree in (self.tree, self.planned_tree) for table in (tree.prefix, tree.continued)),
         )  # fmt: skip
-        self.selection = Selection(SEARCH, (), others)
+        self.selection = Selection(PAGE, (), others)
         for tree in (self.tree, self.planned_tree):
             self.selection.follow_rows(tree.prefix, "token", "step")
         state = {
@@ -114,7 +138,7 @@ class SearchPage(Page):
             heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
-        super().__init__(SEARCH, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if changed == {"selected"}:
@@ -238,7 +262,7 @@ class SearchPage(Page):
 
     def _show_sweeps(self, runs: list[Run]) -> str:
         """Show the curves of one text: those of different texts are not comparable."""
-        sweeps = stored_sweeps(runs)
+        sweeps = SWEEPS.among(runs)
         names = tuple(dict.fromkeys(sweeps.get("text", ())))
         if names != self.swept.options:
             before = self.swept.value
@@ -257,7 +281,7 @@ class SearchPage(Page):
         if rates:
             self.rates.show(pd.DataFrame(rates))
             return ""
-        ending = not all(plans_length(run) for run in runs)
+        ending = not all(run.recipe.model.plans_length for run in runs)
         return "No exact search of a text yet: run 'nmtlab search-errors RUN'." if ending else ""
 
     def _show_plans(self, runs: list[Run]) -> str:
@@ -266,7 +290,7 @@ class SearchPage(Page):
             self.planned.show(pd.concat([_plan_errors(run) for run in {run.name: run for run, _ in plans}.values()]))
             self.calibration.show(calibration_figure(pd.concat(_calibrated(run, answer) for run, answer in plans)))
             return ""
-        planning = any(plans_length(run) for run in runs)
+        planning = any(run.recipe.model.plans_length for run in runs)
         return "No planned lengths of a text yet: run 'nmtlab length-errors RUN'." if planning else ""
 
 

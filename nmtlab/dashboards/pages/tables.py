@@ -7,7 +7,7 @@ import ipywidgets as widgets
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.dashboards.frame.about import TABLES
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import line_key
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.parts.trainings import Trainings
@@ -29,6 +29,15 @@ from nmtlab.experiments.tables.declaration import Table as Declaration
 from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
 from nmtlab.workspace import RESULTS, Workspace
 
+PAGE = About(
+    place=1,
+    title="Tables",
+    question=(
+        "How do reproduced tables of the thesis compare with the published ones, and which differences are significant?"
+    ),
+    name="tables",
+)
+
 _FIRST = "table-3.6.small"
 _WIDE = {"width": "36em"}
 
@@ -49,7 +58,7 @@ class TablesPage(Page):
             "Means over the seeds, with 95 % intervals: select a line for its runs", pick="one", height="24em"
         )
         self.claims = Table("Claims about this table", height="16em")
-        self.trainings, self._workspace = Trainings(workspace), workspace
+        self.trainings, self._workspace = Trainings(workspace, PAGE), workspace
         self._cells = self._whole = self._summary = pd.DataFrame()
         self._drawn_lines: dict[str, str] = {}
         self.chart.on_click(self._clicked)
@@ -70,7 +79,7 @@ class TablesPage(Page):
             row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
             heading("Runs behind the selected number"), self.trainings,
         ]  # fmt: skip
-        super().__init__(TABLES, state, self._answer, body, parts=parts)
+        super().__init__(PAGE, state, self._answer, body, parts=parts)
 
     def _answer(self, changed: set[str]) -> None:
         if self.table.value is None:

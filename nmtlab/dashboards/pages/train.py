@@ -7,8 +7,9 @@ from pathlib import Path
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.dynamics.curves import DEV_CURVE
 from nmtlab.analysis.dynamics.progress import TrainingProgress, training_progress
-from nmtlab.dashboards.frame.about import TRAIN
+from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import links_to
 from nmtlab.dashboards.frame.page import Note, Page, heading, html
 from nmtlab.dashboards.parts.plan import Plan
@@ -22,8 +23,14 @@ from nmtlab.progress import clock
 from nmtlab.recipe import Recipe, find_recipe, recipe_names
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.views import dev_view
 from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=12,
+    title="Train",
+    question="How does a recipe train on a corpus? Start, watch and stop a training.",
+    name="train",
+)
 
 _LINES = 12
 _MAKE_ONE = "import one with 'nmtlab corpus import', or generate one with 'nmtlab corpus make'"
@@ -70,7 +77,7 @@ class TrainPage(Page):
             heading("Trainings"), columns(widgets.VBox([self.jobs, row(self.stop, self.resume)]), watching),
             columns(self.curve, self.printed),
         ]  # fmt: skip
-        super().__init__(TRAIN, state, self._answer, body, self._look, parts)
+        super().__init__(PAGE, state, self._answer, body, self._look, parts)
 
     def _answer(self, changed: set[str]) -> None:
         if changed & {"job", "corpus"}:
@@ -111,7 +118,7 @@ class TrainPage(Page):
         if run is None:
             return
         if len(run.metrics("validation")):
-            self.curve.show(dev_view([run]).figure)
+            self.curve.show(DEV_CURVE.view(run).figure)
         if progress := training_progress(run):
             self.progress.value = _drawn(progress, alive)
         if not alive and (links := links_to([run])):

@@ -1,35 +1,57 @@
 """Translating typed text with several systems."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.sentences import Text, by_title, texts
-from nmtlab.analysis.attention.weights import attention_of
-from nmtlab.analysis.lexical.tokens import token_probabilities
-from nmtlab.dashboards.frame.about import TRANSLATE
+from nmtlab.analysis.attention.weights import attention, attention_figure
+from nmtlab.analysis.lexical.tokens import token_figure, token_probabilities
+from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.examples import example
-from nmtlab.dashboards.frame.links import Sentence
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.selection import Line, Selection, lines_of
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS
-from nmtlab.dashboards.frame.systems import can_decode, left_out, mentioned, of_one_pair, of_one_source, system_of
+from nmtlab.dashboards.frame.systems import left_out, mentioned, of_one_pair, of_one_source, system_of
 from nmtlab.dashboards.parts.intervention import InterventionControls
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import RunError
-from nmtlab.plots import attention_figure, token_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.blank import is_blank
 from nmtlab.text.corpora.corpus import Direction
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
+
+
+def _in_address(runs: Sequence[Run], sentence: Sentence) -> dict[str, str]:
+    if not sentence.source:
+        return {}
+    several = sentence.direction and any(len(run.directions) > 1 for run in runs)
+    way = dict(zip(("from", "into"), sentence.direction, strict=True)) if several else {}
+    origin = {"origin": f"{sentence.line} {sentence.title}"} if sentence.line else {}
+    return way | {"text": sentence.source} | origin
+
+
+PAGE = About(
+    place=11,
+    title="Translate",
+    question="How do the systems translate your sentence, and how confident are they in each token?",
+    name="translate",
+    needs=DECODING,
+    tokens={
+        ("target", True): "How sure is each system of it?",
+        ("source", True): "How do the systems translate it?",
+    },
+    address=_in_address,
+)
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 _MAX_LINES = 100
@@ -42,7 +64,7 @@ class TranslatePage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.runs = RunChooser(workspace, accepts=can_decode, first=FIRST)
+        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
         self.typed = widgets.Textarea(
             placeholder="Type or paste text, one sentence per line, and click outside the box to translate",
             continuous_update=False,
@@ -60,7 +82,7 @@ class TranslatePage(Page):
         self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
         self.work, self.intervention = Work(self.guarded), InterventionControls(self.guarded)
         self.origin = widgets.Text()
-        self.selection = Selection(TRANSLATE, (self.tokens, self.attention), (self.found,))
+        self.selection = Selection(PAGE, (self.tokens, self.attention), (self.found,))
         state = {
             "runs": self.runs.table, "from": self.source, "into": self.target, "text": self.typed, "beam": self.beam,
             "best": self.best, "begin": self.begun, "pick": self.found,
@@ -76,7 +98,7 @@ class TranslatePage(Page):
             self.work, self.hint, self.found, self.selection, columns(self.tokens, self.attention), self.intervention,
         ]  # fmt: skip
         super().__init__(
-            TRANSLATE,
+            PAGE,
             {**state, "origin": self.origin, "selected": self.selection},
             self._answer,
             body,
@@ -180,7 +202,7 @@ class TranslatePage(Page):
         run, target = next(run for run in able if run.label == picked["run"]), picked["translation"]
         system = system_of(run)
         self.tokens.show(token_figure(token_probabilities(system, source, target)))
-        weights = attention_of(run.label, system, source, target)
+        weights = attention(system, source, target).assign(run=run.label)
         self.attention.show(attention_figure(weights))
         where = self._where(source, runs, run.direction)
         self.selection.offer(runs, where, [*lines_of(weights), *_reference(where, system)])

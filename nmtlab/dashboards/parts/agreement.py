@@ -7,7 +7,7 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.sentences import Text
-from nmtlab.analysis.attribution.agreement import AGREEMENT, EXPLANATIONS, Explanation
+from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import SLOW
 from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import has_quick_gradients
@@ -72,7 +72,7 @@ class Agreement(widgets.VBox):
         return [(run, method) for run, method in asked if method != SLOW or has_quick_gradients(run)]
 
     def _stored(self, run: Run, method: Explanation) -> pd.DataFrame | None:
-        return AGREEMENT.stored(run, corpus=self._text.corpus, part=self._text.split, method=method)
+        return AGREEMENT_OF.stored(run, corpus=self._text.corpus, part=self._text.split, method=method)
 
     def _start(self) -> None:
         missing = [(run, method) for run, method in self._asked() if self._stored(run, method) is None]
@@ -80,6 +80,6 @@ class Agreement(widgets.VBox):
 
     def _measure(self, missing: Sequence[tuple[Run, Explanation]]) -> Iterator[None]:
         for run, method in missing:
-            AGREEMENT.of(run, corpus=self._text.corpus, part=self._text.split, method=method)
+            AGREEMENT_OF.of(run, corpus=self._text.corpus, part=self._text.split, method=method)
             self._draw()
             yield

@@ -10,8 +10,15 @@ import plotly.graph_objects as go
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.comparison.ngrams import ngram_differences
 from nmtlab.analysis.comparison.outputs import output_statistics
-from nmtlab.analysis.comparison.sentences import marked, sentence_scores, wins_and_losses
-from nmtlab.analysis.comparison.words import by_frequency, by_kind, by_length, word_accuracy, word_matches
+from nmtlab.analysis.comparison.sentences import gains_figure, marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.words import (
+    by_frequency,
+    by_kind,
+    by_length,
+    word_accuracy,
+    word_accuracy_figure,
+    word_matches,
+)
 from nmtlab.dashboards.frame.page import Note, heading, html
 from nmtlab.dashboards.frame.saved import saved_page
 from nmtlab.dashboards.frame.selection import Line
@@ -19,7 +26,6 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.summary import in_words, rounded
-from nmtlab.plots import gains_figure, word_accuracy_figure
 
 UNDERLINED = "underlined: words that the reference does not have"
 

@@ -3,7 +3,7 @@
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.attribution.agreement import ATTENTION, EXPLANATIONS, Explanation
+from nmtlab.analysis.attribution.agreement import EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import SLOW, Instead
 from nmtlab.dashboards.frame.systems import has_quick_gradients
 from nmtlab.errors import NmtlabError
@@ -33,13 +33,13 @@ class ContrastControls(widgets.HBox):
     @property
     def is_attention(self) -> bool:
         """Whether the heatmaps show attention, which knows no contrast."""
-        return self.method == ATTENTION
+        return self.method == "attention"
 
     def offer(self, weights: pd.DataFrame) -> None:
         """Offer the target tokens of the first run.
 
         Args:
-            weights: attention of all runs, as from `attention_of`.
+            weights: attention of all runs, with their `run`, as from `ATTENTION.among`.
         """
         self.layout.display = "none" if self.is_attention else ""
         tokens = weights.drop_duplicates(["run", "target_position"])
@@ -64,7 +64,7 @@ class ContrastControls(widgets.HBox):
         """
         if self.method == SLOW and not has_quick_gradients(run):
             problem = f"{self.method} of {run.label}: they would take minutes"
-            raise NmtlabError(problem, "choose another method, or use nmtlab.views_attribution in a notebook")
+            raise NmtlabError(problem, "choose another method, or use nmtlab.analysis.attribution in a notebook")
         word, place = self._word.value.strip(), self._position.value
         first, pieces = next(iter(self._pieces.values())), self._pieces[run.label]
         return self.method, Instead(place, word) if word and pieces[place : place + 1] == [first[place]] else None

@@ -5,12 +5,10 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.attention.heads import KINDS, all_heads
+from nmtlab.analysis.attention.heads import HEADS, KINDS, all_heads, heads_figure
 from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.figures.theme import plain
-from nmtlab.plots import heads_figure
 from nmtlab.runs.run import Run
 
 
@@ -39,12 +37,11 @@ class Heads(widgets.VBox):
             target: its translation; the system's own if not given.
         """
         self.fresh = True
-        run = next((run for run in runs if run.recipe.model.family == "transformer"), None)
+        run = next((run for run in runs if HEADS.fits(run)), None)
         self.layout.display = "none" if run is None else ""
         if run is not None:
-            weights = all_heads(system_of(run), source, target)
-            title = f"{self.kind.value.capitalize()} of {plain(run.label)}"
-            self.chart.show(heads_figure(weights[weights["kind"] == self.kind.value], title))
+            weights = all_heads(system_of(run), source, target).assign(run=run.label)
+            self.chart.show(heads_figure(weights, self.kind.value))
 
     def clear(self) -> None:
         """Show nothing."""

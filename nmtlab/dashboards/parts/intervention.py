@@ -45,7 +45,7 @@ class InterventionControls(widgets.VBox):
         Args:
             system: system whose attention is moved.
             source, target: the sentence and its translation.
-            weights: attention weights of the pair, as returned by `analysis.attention.weights.attention_of`.
+            weights: attention weights of the pair, as returned by `analysis.attention.weights.attention`.
         """
         self.fresh = True
         offered = (system, source, target)

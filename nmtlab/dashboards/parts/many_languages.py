@@ -8,18 +8,19 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import SELF_ATTENTION
 from nmtlab.analysis.access.sentences import Text, sentences
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import (
     DIRECTION_SCORES,
     ParallelText,
+    directions_figure,
     parallel_texts,
     stored_direction_scores,
 )
 from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
-from nmtlab.analysis.languages.layers import SIMILARITY_BY_LAYER
+from nmtlab.analysis.languages.layers import LANGUAGE_BY_LAYER, SIMILARITY_BY_LAYER
 from nmtlab.analysis.languages.parameters import parameter_counts
-from nmtlab.analysis.languages.probes import LANGUAGE_BY_LAYER
 from nmtlab.dashboards.frame.links import link_to_translate
 from nmtlab.dashboards.frame.page import Note, Part, heading, html
 from nmtlab.dashboards.frame.systems import can_decode
@@ -27,7 +28,6 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
-from nmtlab.plots import directions_figure, gradient_cosine_figure, probe_figure, similarity_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -120,14 +120,10 @@ class ManyLanguages(widgets.VBox):
         shown = stored_direction_scores(run, text.corpora, text.split) if scores is None else scores
         if len(shown):
             self.matrix.show(directions_figure(shown, title=text.name))
-        drawn = (
-            (self.layers, SIMILARITY_BY_LAYER, similarity_figure),
-            (self.probes, LANGUAGE_BY_LAYER, probe_figure),
-            (self.cosines, GRADIENT_COSINES, gradient_cosine_figure),
-        )
-        for chart, analysis, figure in drawn:
-            if (frame := found.get(analysis)) is not None:
-                chart.show(figure(frame))
+        drawn = {SIMILARITY_BY_LAYER: self.layers, LANGUAGE_BY_LAYER: self.probes, GRADIENT_COSINES: self.cosines}
+        for analysis, chart in drawn.items():
+            if (frame := found.get(analysis)) is not None and analysis.figure:
+                chart.show(analysis.figure(frame))
         ways = [corpus.direction for corpus in text.corpora]
         _set_options(self.direction, {" to ".join(way): "-".join(way) for way in ways})
         self.direction.layout.display = "" if ways else "none"
@@ -189,7 +185,7 @@ def _corpora(run: Run, analysis: Analysis, text: ParallelText) -> list[ParallelC
     """Return the corpora of a text that an analysis needs; none if there are too few."""
     if analysis is DIRECTION_SCORES:
         return list(text.corpora)
-    if run.recipe.model.family != "transformer":
+    if not SELF_ATTENTION.met(run):
         return []
     if analysis in (SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER):
         found = text.into(run.direction[1])
@@ -200,10 +196,9 @@ def _corpora(run: Run, analysis: Analysis, text: ParallelText) -> list[ParallelC
 
 def _stored(run: Run, analysis: Analysis, text: ParallelText) -> pd.DataFrame | None:
     """Return the stored answer on a text; without a text, any."""
-    if text is not _STORED:
-        return analysis.stored(run, corpora=_corpora(run, analysis, text), split=text.split)
-    found = analysis.answers(run)
-    return found[0].frame() if found else None
+    if text is _STORED:
+        return analysis.any_stored(run)
+    return analysis.stored(run, corpora=_corpora(run, analysis, text), split=text.split)
 
 
 def _set_options(chooser: widgets.Dropdown, options: Mapping[str, str]) -> None:

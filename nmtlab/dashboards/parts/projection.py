@@ -4,20 +4,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 
 import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.sentences import Text
-from nmtlab.analysis.states.projection import STATE_PROJECTION, WORD_PROJECTION, Method, has_umap
+from nmtlab.analysis.states.projection import (
+    STATE_PROJECTION,
+    WORD_PROJECTION,
+    Method,
+    has_umap,
+    projection_figure,
+    state_figure,
+)
 from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import how_to_install
-from nmtlab.figures.marks import Side, shows_word
-from nmtlab.figures.theme import plain
-from nmtlab.plots import projection_figure
+from nmtlab.figures.marks import shows_word
 from nmtlab.runs.run import Run
 
 _MAX_SYSTEMS = 3
@@ -42,7 +48,7 @@ class VectorProjection(widgets.VBox):
         self.method = widgets.Dropdown(description="Projection", options=options)
         self.chart, self.work, self.note = Chart(), Work(guarded), Note()
         self.fresh = False
-        self._points, self._also, self._title = pd.DataFrame(), "", ""
+        self._points, self._also, self._figure = pd.DataFrame(), "", projection_figure
         super().__init__([row(self.vectors, self.method, self.note), self.work, self.chart])
         self.clear()
 
@@ -89,29 +95,22 @@ class VectorProjection(widgets.VBox):
         tables, thread = [], ThreadPoolExecutor(1)
         where, method = self.vectors.value, self.method.value
         analysis, arguments = WORD_PROJECTION, {"method": method}
+        figure = partial(projection_figure, title="Output vectors of words, by frequency in training")
         if text is not None and where != WORDS:
             of_text = {"corpus": text.corpus, "split": text.split, "where": where, "sample": _SENTENCES}
             analysis, arguments = STATE_PROJECTION, arguments | of_text
+            figure = partial(state_figure, where=where, text=text.name)
         try:
             for run in runs:
                 asked = thread.submit(analysis.of, run, **arguments)
                 while not asked.done():
                     time.sleep(_LOOK)
                     yield
-                tables.append(asked.result().assign(panel=run.label))
+                tables.append(asked.result().assign(run=run.label))
         finally:
             thread.shutdown(wait=False, cancel_futures=True)  # if stopped, the page does not wait for it
-        self._points = pd.concat(tables)
-        self._title = _title(where, text, self._points)
+        self._points, self._figure = pd.concat(tables), figure
         self._show()
 
     def _show(self) -> None:
-        side: Side = "source" if self.vectors.value == "encoder" else "target"
-        self.chart.show(projection_figure(self._points, self._title, side, self._also))
-
-
-def _title(where: str, text: Text | None, points: pd.DataFrame) -> str:
-    if text is None or where == WORDS:
-        return "Output vectors of words, by frequency in training"
-    sentences = points["line"].nunique()
-    return f"States of the {where} at tokens of {sentences} sentences of {plain(text.name)}, by frequency in training"
+        self.chart.show(self._figure(self._points, also=self._also))

@@ -6,12 +6,18 @@ from contextlib import AbstractContextManager
 import ipywidgets as widgets
 
 from nmtlab.analysis.access.sentences import Text, texts
-from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS, is_of_sample, measured_updates, stored_signals
+from nmtlab.analysis.dynamics.signals import (
+    ENOUGH,
+    SIGNALS,
+    STORED_SIGNALS,
+    is_of_sample,
+    measured_updates,
+    signals_figure,
+)
 from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.work import Work
-from nmtlab.plots import signals_figure
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -35,13 +41,13 @@ class Signals(widgets.VBox):
     def show(self, runs: Sequence[Run]) -> None:
         """Show the measurements of the Transformers among some runs; work in progress on the same runs continues."""
         before = [run.folder for run in self._runs]
-        self._runs = [run for run in runs if run.recipe.model.family == "transformer"]
+        self._runs = [run for run in runs if run.recipe.model.self_attention]
         if [run.folder for run in self._runs] != before:
             self._work.stop()
         self._draw()
 
     def _draw(self) -> None:
-        found = stored_signals(self._runs)
+        found = STORED_SIGNALS.among(self._runs)
         self._chart.layout.display = "" if len(found) else "none"
         if len(found):
             self._chart.show(signals_figure(found))

@@ -7,8 +7,8 @@ import pandas as pd
 
 from nmtlab.analysis.access.sentences import MOST, Text, by_title, sentences, side_by_side, texts
 from nmtlab.analysis.access.translations import source_digest, stored_translations, text_digest
-from nmtlab.dashboards.frame.about import TABLES
-from nmtlab.dashboards.frame.links import Sentence, links_to
+from nmtlab.dashboards.frame.about import About, Sentence
+from nmtlab.dashboards.frame.links import links_to
 from nmtlab.dashboards.frame.page import Note, html
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.widgets.table import Table
@@ -39,9 +39,13 @@ class Trainings(widgets.VBox):
     """The trainings of a system, one per seed; for the selected one, links and its translations beside the baseline's.
 
     `table.value` is the name of the selected run, `lines.value` the number of the selected sentence.
+
+    Args:
+        workspace: workspace with the runs.
+        page: that shows them.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, page: About) -> None:
         self._workspace = workspace
         self._scored: Scored | None = None
         self._measured: dict[str, Run | None] = {}
@@ -49,7 +53,7 @@ class Trainings(widgets.VBox):
         self._runs: dict[str, Run] = {}
         self.table = Table("Runs: select one to see its sentences", pick="one")
         self.lines = Table("Sentences", pick="one", height="24em")
-        self.selection = Selection(TABLES, (), (self.lines,))
+        self.selection = Selection(page, (), (self.lines,))
         self._look, self._hint = html(), Note()
         self._examples: _Examples | None = None
         self._lacking = ""

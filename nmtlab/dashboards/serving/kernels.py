@@ -96,11 +96,11 @@ def _import_pages() -> None:
 
     import plotly.graph_objects as go
 
-    from nmtlab.dashboards.frame.about import INDEX, PAGES
+    from nmtlab.dashboards.frame.about import pages
 
-    pages = [f"nmtlab.dashboards.pages.{page.name}" for page in (INDEX, *PAGES)]
-    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", *pages):
+    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell"):
         import_module(module)
+    pages()
     go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used
 
 

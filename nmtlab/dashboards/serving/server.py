@@ -16,7 +16,7 @@ from traitlets import Unicode
 from traitlets.config import Config
 from voila.app import Voila
 
-from nmtlab.dashboards.frame.about import ATTENTION, INDEX, PAGES, TABLES, About
+from nmtlab.dashboards.frame.headings import Heading, headings
 from nmtlab.dashboards.frame.log import VARIABLE
 from nmtlab.dashboards.serving.culling import Kernels
 from nmtlab.dashboards.serving.handlers import NoPage, Page, refusals
@@ -27,13 +27,13 @@ from nmtlab.workspace import Workspace
 
 _SHARE = Path(__file__).parent / "share"
 _WIDGETS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
-_MOST_USED = (INDEX, TABLES, ATTENTION)
+_MOST_USED = ("index", "tables", "attention")
 _IDLE = 30 * 60  # seconds without a heartbeat before the kernel of a page is shut down
 _STARTUP = 5 * 60  # seconds that a kernel has to start, on a busy machine
 _MOST_PAGES = 40  # open at once; each takes 60-180 MB
 
 
-_A_PAGE = rf"(?:{'|'.join(page.name for page in (INDEX, *PAGES))})\.ipynb"
+_A_PAGE = rf"(?:{'|'.join(page.name for page in headings())})\.ipynb"
 _A_FILE = r"\w+/static(?:/[^/.%][^/%]*)+"  # a static file of a template, without path traversal
 
 
@@ -83,19 +83,19 @@ def _under(base: str, paths: str) -> str:
     return paths if paths.startswith(base) and base != "/" else f"{re.escape(base.rstrip('/'))}(?:{paths})"
 
 
-def page_notebook(page: About) -> nbformat.NotebookNode:
+def page_notebook(page: Heading) -> nbformat.NotebookNode:
     """Return the notebook of a page, a single call."""
     code = f"from nmtlab.dashboards.pages.{page.name} import {page.name}_page\n\n{page.name}_page()"
     cell = nbformat.v4.new_code_cell(code, id=page.name)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    title = page.title if page == INDEX else f"{page.title} · {INDEX.title}"
+    title = page.title if page == headings()[0] else f"{page.title} · {headings()[0].title}"
     return nbformat.v4.new_notebook(cells=[cell], metadata={"title": title, "page": page.name, "kernelspec": kernel})
 
 
 def write_pages(folder: Path) -> None:
     """Write the notebook of every page into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for page in (INDEX, *PAGES):
+    for page in headings():
         nbformat.write(page_notebook(page), folder / f"{page.name}.ipynb")
 
 
@@ -144,7 +144,7 @@ def _config(folder: Path, address: Address, token: str, warm: int, open_browser:
         "cull_connected": True,
         "most": _MOST_PAGES + warm * len(_MOST_USED),
     }
-    pools = {f"{page.name}.ipynb": {"pool_size": warm} for page in _MOST_USED} | {"default": {"pool_size": 0}}
+    pools = {f"{name}.ipynb": {"pool_size": warm} for name in _MOST_USED} | {"default": {"pool_size": 0}}
     kernels |= {"kernel_pools_config": pools} if warm else {}
     return Config(
         {
@@ -172,7 +172,7 @@ def _config(folder: Path, address: Address, token: str, warm: int, open_browser:
                 "preheat_kernel": warm > 0,
                 "multi_kernel_manager_class": Kernels,
                 "page_config_hook": _with_themes_here,
-                "resources": {"pages": [page._asdict() for page in (INDEX, *PAGES)]},
+                "resources": {"pages": [page._asdict() for page in headings()]},
             },
             "Kernels": kernels,
         }

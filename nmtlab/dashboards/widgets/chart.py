@@ -1,7 +1,8 @@
 """A plotly figure in a page.
 
 `plotly.graph_objects.FigureWidget` sends plotly's whole script with every figure and loses changes made between its
-creation and its display. A `Chart` sends the whole figure each time, and the script is sent once per page.
+creation and its display. A `Chart` sends the whole figure each time, without the marks of the selected token, which
+change more often; and the script is sent once per page.
 """
 
 import json
@@ -45,6 +46,7 @@ class Chart(anywidget.AnyWidget):
 
     _esm = SCHEME + (_HERE / "chart.js").read_text(encoding="utf-8")
     spec = traitlets.Unicode(go.Figure().to_json()).tag(sync=True)
+    marks = traitlets.Unicode("[]").tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
 
     def __init__(self) -> None:
@@ -58,7 +60,9 @@ class Chart(anywidget.AnyWidget):
     def show(self, figure: go.Figure) -> None:
         """Show a figure, replacing the last one."""
         self.figure, self._shapes = figure, figure.layout.shapes
-        self._draw()
+        with self.hold_sync():
+            self.spec = figure.to_json()
+            self._mark()
         self.layout.display = ""
         self.fresh = True
 
@@ -66,7 +70,7 @@ class Chart(anywidget.AnyWidget):
         """Mark a token, instead of the last one, wherever this figure and those to come show it."""
         if token != self._token:
             self._token = token
-            self._draw()
+            self._mark()
 
     def clear(self) -> None:
         """Show nothing."""
@@ -81,12 +85,12 @@ class Chart(anywidget.AnyWidget):
         """Call `answer` with each clicked token."""
         self.on_msg(lambda _, content, __: answer(token) if (token := token_at(self.figure, content)) else None)
 
-    def _draw(self) -> None:
+    def _mark(self) -> None:
         marks = outlines(self.figure, self._token) if self._token else []
         self.figure.layout.shapes = (*self._shapes, *marks)
         marked = f" Marked: {self._token.bare}." if marks else ""
         self.label = summary(self.figure) + marked
-        self.spec = self.figure.to_json()
+        self.marks = json.dumps(marks)
 
     def _export(self, shown: dict[str, Any]) -> None:
         """Have the browser download the figure as PDF as it stands there, or say why there is none."""

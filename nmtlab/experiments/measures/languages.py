@@ -9,9 +9,9 @@ import numpy as np
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.languages.directions import PIVOTED
 from nmtlab.analysis.languages.off_target import OFF_TARGET_OF, classifier_of, off_target_lines
-from nmtlab.analysis.languages.pivot import PIVOTED
-from nmtlab.analysis.languages.shared_types import shared_types_of
+from nmtlab.analysis.languages.shared_words import TYPES_OF_PARENT
 from nmtlab.evaluation import bleu, chrf, chrf_metric, default_tokenizer
 from nmtlab.evaluation.language_identification import LanguageClassifier
 from nmtlab.experiments.measures.quality import Bleu, Counted, OfSentences, ShareOfSentences
@@ -37,7 +37,7 @@ class SharedTypes(Counted):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the percentage."""
-        shares = shared_types_of(run, corpus).set_index("split")["type_share"]
+        shares = TYPES_OF_PARENT.of(run, corpus=corpus).set_index("split")["type_share"]
         return 100 * float(shares[self.part])
 
 

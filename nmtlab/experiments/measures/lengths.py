@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.search.length_baselines import BASELINE_LENGTHS, Baseline
 from nmtlab.analysis.search.lengths import (
     ORACLE_LENGTHS,
@@ -41,7 +40,7 @@ class PlannedLength(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
-        if not plans_length(run):
+        if not run.recipe.model.plans_length:
             return math.nan
         return float(length_errors(PLANNED_LENGTHS.of(run, corpus=corpus, split=self.split))[self.quantity])
 
@@ -62,7 +61,7 @@ class OracleLength(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder."""
-        if not plans_length(run):
+        if not run.recipe.model.plans_length:
             return math.nan
         found = ORACLE_LENGTHS.of(run, corpus=corpus, split=self.split, beam_size=self.beam_size)
         metric = bleu_metric(default_tokenizer(corpus.target))
@@ -88,7 +87,7 @@ class BaselineLength(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; NaN for a run that plans no lengths."""
-        if not plans_length(run):
+        if not run.recipe.model.plans_length:
             return math.nan
         found = BASELINE_LENGTHS.of(run, corpus=corpus, baseline=self.baseline)
         return float(length_errors(found)[self.quantity])
@@ -152,7 +151,7 @@ class UnseenBleu(OfSentences):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; NaN for fewer than `ENOUGH` sentences."""
-        if self.told and not plans_length(run):
+        if self.told and not run.recipe.model.plans_length:
             return math.nan
         found = UNSEEN_TRANSLATIONS.of(run, corpus=corpus, told=self.told)
         if len(found) < ENOUGH:

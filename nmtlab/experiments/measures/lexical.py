@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, LEXICAL_SUMS
-from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
+from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY, norm_correlations
 from nmtlab.experiments.measures.quality import OfSeedsAlone, RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -68,7 +68,7 @@ class BiasFrequency(OfSeedsAlone):
         """Return the correlation, -1 to 1."""
         if not run.recipe.model.neural:
             return math.nan
-        found = norm_correlations(word_norms(run)).set_index("quantity")["spearman"]
+        found = norm_correlations(NORMS_BY_FREQUENCY.of(run)).set_index("quantity")["spearman"]
         return float(found.get("bias", math.nan))
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import plans_length
 from nmtlab.analysis.comparison.outputs import repetition
 from nmtlab.analysis.search.beams import DECODED, OUTCOME, varied
 from nmtlab.analysis.search.length_weights import LENGTH_SWEEP
@@ -73,7 +72,7 @@ class Way:
 
     def _tuned(self, run: Run, corpus: ParallelCorpus, ask: Ask) -> SearchSettings | None:
         """Return the search settings, with the word reward, or the plan of lengths, that has the best dev BLEU."""
-        if plans_length(run):
+        if run.recipe.model.plans_length:
             lengths = self.lengths or run.recipe.search.length_candidates
             usual = SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
             return usual if self.lengths or not self.gammas else _tuned_plan(run, corpus, usual, ask)

@@ -43,7 +43,7 @@ def expected_seconds(cell: Cell, known: Known) -> float | None:
     """
 
     def similarity(other: Cell) -> int:
-        family = other.recipe.model.family == cell.recipe.model.family
+        family = type(other.recipe.model) is type(cell.recipe.model)
         text = other.corpus == cell.corpus
         return 3 if text and other.label == cell.label else 2 if text and family else 1 if family else 0
 

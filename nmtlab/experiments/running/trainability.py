@@ -109,7 +109,7 @@ def trainability(
     pipeline = Pipeline.learn(recipe.text, corpus)
     mixture = Mixture([EncodedCorpus.open(workspace.cache, pipeline, corpus)])
     held_out = _held_out(corpus, pipeline, recipe.training.batch_tokens)
-    unigram = _target_entropy(mixture, pipeline.target_size)
+    unigram = _target_entropy(mixture, pipeline.target.size)
     for point in wanted:
         trial = short_training(_at(point, recipe), pipeline, mixture, held_out, point.rate, updates)
         yield _outcome(point, trial, unigram)

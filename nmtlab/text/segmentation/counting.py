@@ -25,7 +25,7 @@ def counted(pipeline: Pipeline, corpus: ParallelCorpus) -> Pipeline:
         CorpusError: the text cannot be read.
     """
     directed = pipeline.directed(*corpus.direction)
-    counts = tuple(np.zeros(size, dtype=np.int64) for size in (pipeline.source_size, pipeline.target_size))
+    counts = tuple(np.zeros(size, dtype=np.int64) for size in (pipeline.source.size, pipeline.target.size))
     for block in blocks(usable_pairs(corpus, pipeline.settings.max_words, Counter())):
         source, target = zip(*block, strict=True)
         _add(counts[0], directed.encode_source(source))

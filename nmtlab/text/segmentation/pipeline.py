@@ -20,7 +20,7 @@ from nmtlab.text.segmentation.learning import (
 from nmtlab.text.segmentation.pipeline_files import MANIFEST, Saved, files_of, read_files
 from nmtlab.text.segmentation.side import Side
 from nmtlab.text.segmentation.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
-from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, known_counts
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 MAX_TOKENS = 10_000
 """Maximum tokens of a sentence, without EOS: the time of attention and search grows with their square."""
@@ -141,39 +141,13 @@ class Pipeline:
         return self.settings.joint
 
     @property
-    def source_size(self) -> int:
-        """Number of source types, including special ones."""
-        return self.source.vocabulary.size
-
-    @property
-    def target_size(self) -> int:
-        """Number of target types, including special ones."""
-        return self.target.vocabulary.size
-
-    @property
     def counts_known(self) -> bool:
         """Whether the counts of the types in the training text are known; an imported model comes without them."""
         return self.source.vocabulary.counts_known and self.target.vocabulary.counts_known
 
     @property
-    def source_counts(self) -> np.ndarray:
-        """`(source_size,)` int64: counts of the types in the training text of the source language in use.
-
-        Unknown counts are NaN, in float64.
-        """
-        return known_counts(self.source.counts_in(self.source.language))
-
-    @property
-    def target_counts(self) -> np.ndarray:
-        """`(target_size,)` int64: counts of the types in the training text of the target language in use.
-
-        Unknown counts are NaN, in float64.
-        """
-        return known_counts(self.target.counts_in(self.target.language))
-
-    @property
     def target_allowed(self) -> np.ndarray:
-        """`(target_size,)` bool: the types that may be generated (thesis 3.3.3.1).
+        """`(target.size,)` bool: the types that may be generated (thesis 3.3.3.1).
 
         EOS and UNK always; PAD, BOS and tags never; with `target_vocabulary_mask`, only those other types that occur in
         the training text of the target language in use, or that the parent can generate. An imported model may generate
@@ -217,7 +191,7 @@ class Pipeline:
         if not self.shortlist:
             return ""
         everything, kept = replace(self, shortlist=0).target_allowed, self.target_allowed
-        counts = self.target_counts
+        counts = self.target.counts
         lost = counts[everything & ~kept].sum() / max(1, counts[everything].sum())
         return (
             f"a shortlist leaves out {(everything & ~kept).sum():,} of {everything.sum():,} target types, which are "
@@ -235,7 +209,7 @@ class Pipeline:
     def _trained(self, language: str) -> np.ndarray:
         """Return the types that may be generated in a language, without a shortlist."""
         if self.settings.segmentation == "imported":
-            return ~np.isin(np.arange(self.target_size), (PAD, BOS))
+            return ~np.isin(np.arange(self.target.size), (PAD, BOS))
         allowed = (self.target.counts_in(language) > 0) | (not self.settings.target_vocabulary_mask)
         allowed[list(self.inherited_targets)] = True
         allowed[: self.target.vocabulary.reserved] = False
@@ -283,22 +257,10 @@ class Pipeline:
         """
         return _short_enough(self.target.encode(lines), lines)
 
-    def source_text(self, ids: Iterable[int]) -> str:
-        """Return source ids as plain text (see `Side.text`)."""
-        return self.source.text(ids)
-
-    def target_text(self, ids: Iterable[int], replacements: Iterable[str] = ()) -> str:
-        """Return target ids as plain text, with UNKs replaced in turn (see `Side.text`)."""
-        return self.target.text(ids, replacements)
-
     def source_pieces(self, text: str, language: str = "") -> list[str]:
         """Return the tags and pieces of a source sentence as written, one per id but EOS."""
         pieces = self.source.tokenizer.split(text)
         return [*self._tags(language), *pieces] if pieces else []
-
-    def target_pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return the target type of each of `ids`, without padding, BOS and EOS."""
-        return self.target.pieces(ids)
 
     def source_words(self, text: str, language: str = "") -> tuple[list[str], list[int]]:
         """Return the words of a source sentence as written, and the index of each piece's word.
@@ -357,7 +319,7 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
 def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:
     """Return the types that a parent can generate in any of `languages` and the training text lacks."""
     masks = [mask for language, mask in parent.allowed_by_language.items() if language in languages]
-    allowed = np.any([*masks, np.zeros(parent.target_size, dtype=bool)], axis=0)
+    allowed = np.any([*masks, np.zeros(parent.target.size, dtype=bool)], axis=0)
     known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(allowed)}
     absent = np.flatnonzero(vocabulary.counts == 0)
     return tuple(int(number) for number in absent[absent >= vocabulary.reserved] if vocabulary.types[number] in known)

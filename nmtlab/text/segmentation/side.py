@@ -7,7 +7,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
-from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,16 @@ class Side:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", self.languages or (self.language,))
+
+    @property
+    def size(self) -> int:
+        """Number of types, including special ones."""
+        return self.vocabulary.size
+
+    @property
+    def counts(self) -> np.ndarray:
+        """`(size,)` int64: counts of the types in the training text of the language in use; float64 NaN if unknown."""
+        return known_counts(self.counts_in(self.language))
 
     def counts_in(self, language: str) -> np.ndarray:
         """Return `(size,)` int64: counts of the types in the training text of one language, of tags in that of all.

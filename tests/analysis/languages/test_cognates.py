@@ -2,8 +2,7 @@
 
 import pytest
 
-from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
-from nmtlab.analysis.languages.cognates import cognate_recall, cognates
+from nmtlab.analysis.languages.cognates import cognate_neighbours, cognate_recall, cognates
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings
 

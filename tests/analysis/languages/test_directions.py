@@ -1,6 +1,7 @@
 """The scores of a run in all its directions."""
 
 import json
+import math
 import shutil
 
 import pandas as pd
@@ -10,17 +11,24 @@ from nmtlab.analysis.access.scores import score_texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import (
     DIRECTION_SCORES,
+    directions_figure,
     parallel_texts,
+    pivoted,
     stored_direction_scores,
 )
 from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
-from nmtlab.analysis.languages.parameters import PARAMETER_COUNTS
-from nmtlab.analysis.languages.pivot import pivoted
+from nmtlab.analysis.languages.layers import INSIDES, LANGUAGE_BY_LAYER, SIMILARITY_BY_LAYER
+from nmtlab.analysis.languages.parameters import COSTS, PARAMETER_COUNTS
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.training.setup import train
-from nmtlab.views_languages import costs_table, insides_table, probe_view, similarity_view
+
+HOSTILE = "<script>alert(1)</script>"
+SCORES = pd.DataFrame(
+    [("gl", "en", True, 23.44), ("en", "gl", True, 20.0), ("pt", "en", True, 30.0), ("pt", "gl", False, 8.06)],
+    columns=["source", "target", "trained", "bleu"],
+)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +86,10 @@ def test_english_is_the_language_between_under_the_code_of_the_run(copies, both_
 
 def test_views_show_what_was_measured(copies):
     corpora = copies.corpora
-    assert list(similarity_view(copies.shared, corpora).frame["layer"]) == [0, 1, 2]
-    assert list(probe_view(copies.halves, corpora).frame["units"]) == ["all", "shared", "private"] * 3
+    assert list(SIMILARITY_BY_LAYER.view(copies.shared, corpora=corpora).frame["layer"]) == [0, 1, 2]
+    assert (
+        list(LANGUAGE_BY_LAYER.view(copies.halves, corpora=corpora).frame["units"]) == ["all", "shared", "private"] * 3
+    )
 
 
 def test_the_costs_of_a_run_are_its_parameters_and_what_its_log_has_of_tokens(copies, tmp_path):
@@ -90,7 +100,7 @@ def test_the_costs_of_a_run_are_its_parameters_and_what_its_log_has_of_tokens(co
         for step, speed, seconds in ((10, 1e5, 10.0), (20, 2e5, 15.0))
     ]  # fmt: skip
     write_lines(run.folder / "metrics.jsonl", map(json.dumps, lines))
-    (row,) = costs_table([run]).frame.to_dict("records")
+    (row,) = COSTS.numbers(run).frame.to_dict("records")
     counts = PARAMETER_COUNTS.of(run).set_index("count")["total"] / 1e6
     assert row == {"system": "halves", **counts, "target tokens": pytest.approx(1 + 1), "tokens/s": 150_000}
 
@@ -99,9 +109,28 @@ def test_without_texts_views_show_what_is_stored_with_a_run(copies, tmp_path):
     new = shutil.ignore_patterns("measures")
     run = Run(shutil.copytree(copies.shared.folder, tmp_path / "one", ignore=new))
     with pytest.raises(RunError, match=r"'one': has no stored answer of "):
-        similarity_view(run)
-    for view in (similarity_view, probe_view):
-        measured = view(run, copies.corpora)
-        pd.testing.assert_frame_equal(view(run).frame, measured.frame)
+        SIMILARITY_BY_LAYER.view(run)
+    for analysis in (SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER):
+        measured = analysis.view(run, corpora=copies.corpora)
+        pd.testing.assert_frame_equal(analysis.view(run).frame, measured.frame)
     GRADIENT_COSINES.of(run, corpora=list(copies.corpora), split="dev")
-    assert insides_table([run.labelled("shared")]).frame["system"].tolist() == ["shared"]
+    assert INSIDES.numbers([run.labelled("shared")]).frame["system"].tolist() == ["shared"]
+
+
+def test_the_matrix_of_directions_marks_those_that_were_not_trained():
+    figure = directions_figure(SCORES, title=HOSTILE)
+    (matrix,) = figure.data
+    assert (list(matrix.y), list(matrix.x)) == (["gl", "en", "pt"], ["gl", "en"])
+    assert matrix.text.tolist() == [["", "<b>23.4</b>"], ["<b>20.0</b>", ""], ["8.1<br>zero-shot", "<b>30.0</b>"]]
+    assert matrix.z[2][0] == 8.06
+    assert math.isnan(matrix.z[0][0])
+    assert (matrix.zmin, matrix.zmax) == (0, 30)
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("target language", "source language")
+    assert (
+        figure.layout.title.text == "BLEU of all directions, trained ones bold: &lt;script&gt;alert(1)&lt;/script&gt;"
+    )
+
+
+def test_the_matrix_of_chrf_says_so():
+    figure = directions_figure(SCORES.rename(columns={"bleu": "chrf"}), "chrf")
+    assert figure.layout.title.text == "chrF of all directions, trained ones bold"

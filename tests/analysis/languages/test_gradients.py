@@ -1,5 +1,7 @@
 """Gradients of two directions, where the answer is known."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from nmtlab.analysis.languages.gradients import (
     GRADIENT_COSINES,
     ModelPart,
     cosine_by_part,
+    gradient_cosine_figure,
     gradient_cosines,
 )
 from nmtlab.errors import CorpusError, RunError
@@ -25,6 +28,26 @@ PARTS = [
     ("encoder", "feed-forward", 2), ("decoder", "attention", 1), ("decoder", "cross-attention", 1),
     ("decoder", "feed-forward", 1),
 ]  # fmt: skip
+COSINES = pd.DataFrame(
+    [(*part, one, other, cosine) for part in (("", "embeddings", 0), ("decoder", "cross-attention", 2))
+     for one, other, cosine in (
+         ("gl-en", "pt-en", 0.5), ("gl-en", "gl-en", 0.75), ("gl-en", "en-gl", -0.25), ("pt-en", "pt-en", math.nan))],
+    columns=["side", "kind", "depth", "direction", "other_direction", "cosine"],
+)  # fmt: skip
+
+
+def test_gradients_of_two_directions_are_beside_the_noise_floor():
+    figure = gradient_cosine_figure(COSINES)
+    (matrix,) = figure.data
+    assert list(matrix.x) == ["gl-en<br>pt-en", "gl-en<br>en-gl", "gl-en<br>two halves", "pt-en<br>two halves"]
+    assert list(matrix.y) == ["embeddings", "decoder 2 cross-attention"]
+    assert matrix.text.tolist() == [["+0.50", "−0.25", "+0.75", ""]] * 2
+    assert (matrix.zmin, matrix.zmid, matrix.zmax) == (-1, 0, 1)
+    assert [shape.x0 for shape in figure.layout.shapes] == [1.5]  # between the second and the third
+    assert "two halves of one direction's text" in figure.layout.xaxis.title.text
+    many = [("", "embeddings", 0, "gl-en", f"en-{number}", 0.1) for number in range(11)]
+    crowded = gradient_cosine_figure(pd.DataFrame(many, columns=COSINES.columns))
+    assert crowded.layout.xaxis.ticktext[0] == "gl-en, en-0"
 
 
 def test_the_cosine_of_two_directions_is_the_mean_over_halves_that_share_no_sentence(copies):

@@ -1,11 +1,15 @@
 """Vectors move from where the training began, exactly."""
 
+import shutil
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from nmtlab.analysis.languages.movement import MOVEMENT, movement, movement_by_kind
 from nmtlab.errors import RunError
+from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
 from nmtlab.training.transfer import child_at_start
 
@@ -75,6 +79,20 @@ def test_the_answer_is_kept_with_the_child_for_when_the_parent_is_gone(family):
     (kept,) = MOVEMENT.answers(family.child_run)
     assert kept.frame().equals(asked)
     assert kept.question.about["parent"] == "parent"
+
+
+def test_the_parent_beside_a_child_need_not_be_named_nor_be_there_for_a_stored_answer(family, tmp_path):
+    new = shutil.ignore_patterns("measures")
+    for run in (family.parent_run, family.child_run):
+        shutil.copytree(run.folder, tmp_path / run.name, ignore=new)
+    child = Run(tmp_path / family.child_run.name)
+    view = MOVEMENT.view(child)
+    pd.testing.assert_frame_equal(view.frame, movement_by_kind(movement(child, family.parent_run)))
+    shutil.rmtree(tmp_path / "parent")
+    assert MOVEMENT.view(child).frame.equals(view.frame)
+    assert MOVEMENT.any_stored(child, side="target") is None
+    with pytest.raises(RunError, match="its parent 'parent' is not here"):
+        MOVEMENT.of(child, side="target")
 
 
 def test_a_run_that_did_not_start_from_the_parent_is_refused(family):

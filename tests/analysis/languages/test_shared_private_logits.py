@@ -5,9 +5,8 @@ import pytest
 
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.logits import decompose, term_values
+from nmtlab.analysis.lexical.logits import decompose, logit_figure, term_values
 from nmtlab.analysis.lexical.norms import word_norms
-from nmtlab.plots import logit_figure
 
 
 def test_shared_and_private_terms_add_up_to_the_logit_and_are_drawn(copies):
@@ -16,7 +15,7 @@ def test_shared_and_private_terms_add_up_to_the_logit_and_are_drawn(copies):
     values = term_values(frame)
     assert list(values) == ["shared", "private", "bias"]
     assert values.sum(axis=1).to_numpy() == pytest.approx(frame["logit"].to_numpy(), abs=1e-5)
-    names = [trace.name.partition(":")[0] for trace in logit_figure(frame, values).data]
+    names = [trace.name.partition(":")[0] for trace in logit_figure(frame).data]
     assert names == ["shared units", "private units", "b<sub>e</sub>", "logit"]
 
 

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from nmtlab.analysis.languages.shared_types import parent_of, shared_types, shared_types_of
+from nmtlab.analysis.access.needs import parent_of
+from nmtlab.analysis.languages.shared_words import TYPES_OF_PARENT, shared_types
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -57,10 +58,10 @@ def test_without_a_parent_or_when_it_is_gone_there_is_a_reason(runs, tmp_path):
 
 def test_a_child_whose_parent_is_gone_has_its_stored_shares_for_the_same_text(runs, tmp_path):
     run, child = runs
-    counted = shared_types_of(run, child)
+    counted = TYPES_OF_PARENT.of(run, corpus=child)
     assert counted.equals(shared_types(run, child, parent_of(run)))
     shutil.copytree(run.folder, tmp_path / "child")
-    assert shared_types_of(Run(tmp_path / "child"), child).equals(counted)
+    assert TYPES_OF_PARENT.of(Run(tmp_path / "child"), corpus=child).equals(counted)
     other = corpus(tmp_path / "other", "yy", CHILD[:3], DEV)
     with pytest.raises(RunError, match="its parent 'parent' is not here"):
-        shared_types_of(Run(tmp_path / "child"), other)
+        TYPES_OF_PARENT.of(Run(tmp_path / "child"), corpus=other)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.languages.cognate_neighbours import cognate_neighbours
-from nmtlab.analysis.languages.source_neighbours import source_neighbours
+from nmtlab.analysis.languages.cognates import cognate_neighbours
+from nmtlab.analysis.lexical.neighbours import source_neighbours
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import SearchSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus

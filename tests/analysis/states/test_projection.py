@@ -1,13 +1,23 @@
 """Vectors in the plane."""
 
+import math
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.opened import output_vectors
 from nmtlab.analysis.states import projection
-from nmtlab.analysis.states.projection import has_umap, project, state_projection, word_projection
+from nmtlab.analysis.states.projection import (
+    STATE_PROJECTION,
+    WORD_PROJECTION,
+    has_umap,
+    project,
+    projection_figure,
+    state_projection,
+    word_projection,
+)
 from nmtlab.analysis.states.token_states import token_states
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run
@@ -79,7 +89,7 @@ def test_words_are_placed_by_their_output_vectors(run):
     assert dict(zip(found["word"], found["count"], strict=True)) == dict(
         zip(
             system.pipeline.target.vocabulary.tokens(ids[words].tolist()),
-            system.pipeline.target_counts[ids[words]].tolist(),
+            system.pipeline.target.counts[ids[words]].tolist(),
             strict=True,
         )
     )
@@ -97,3 +107,52 @@ def test_states_of_a_sample_are_placed_token_by_token(run, tiny_corpus, where):
     assert found["line"].unique().tolist() == drawn.lines
     expected, _ = by_svd(states.vectors.astype(float))
     assert found["x"].abs().tolist() == pytest.approx(np.abs(expected[:, 0]).tolist(), rel=1e-3, abs=1e-4)
+
+
+def test_word_vectors_of_each_system_are_shown_and_correlated_with_frequency(run, tmp_path):
+    other = Run(shutil.copytree(run.folder, tmp_path / "other"))
+    view = WORD_PROJECTION.view([run, other])
+    assert view.frame["run"].tolist() == ["copy", "other"]
+    assert view.frame["points"].nunique() == 1
+    assert ((view.frame["share 1"] >= view.frame["share 2"]) & (view.frame["share 2"] > 0)).all()
+    assert view.frame[["spearman 1", "spearman 2"]].abs().to_numpy().max() <= 1
+    assert len(view.figure.data) == 2
+
+
+def test_states_of_a_text_are_shown_with_the_number_of_its_sentences(run, tiny_corpus):
+    view = STATE_PROJECTION.view(run, corpus=tiny_corpus, where="encoder", sample=5, text="tiny dev")
+    assert view.frame["points"].tolist() == [len(view.figure.data[0].x)]
+    title = "States of the encoder at tokens of 5 sentences of tiny dev, by frequency in training"
+    assert view.figure.layout.title.text == title
+
+
+def points(run: str, words: list[str], counts: list[int], share: float = 0.25) -> pd.DataFrame:
+    places = [float(place) for place in range(len(words))]
+    frame = pd.DataFrame({"word": words, "count": counts, "x": places, "y": places[::-1]})
+    return frame.assign(run=run, x_share=share, y_share=share / 2)
+
+
+def test_each_system_has_a_panel_and_a_colour_is_a_frequency():
+    both = pd.concat([points("one", ["a", "b"], [1000, 1]), points("<two>", ["<b>", "c"], [10, 0])])
+    figure = projection_figure(both, "Words")
+    one, two = figure.data
+    assert (one.meta, two.meta) == ("one", "<two>")
+    assert [note.text for note in figure.layout.annotations] == ["one", "&lt;two&gt;"]
+    assert list(one.marker.color) == pytest.approx([3, 0])
+    assert list(two.marker.color) == pytest.approx([1, 0])  # a word that training lacks counts as seen once
+    assert two.text[0] == "&lt;b&gt;"
+    assert list(two.customdata[0]) == ["<b>", 10]
+    assert figure.layout.coloraxis.colorbar.ticktext == ("1", "10", "100", "1,000")
+    assert figure.layout.xaxis2.title.text == "PC 1 (25.0% of the variance)"
+    assert figure.layout.yaxis.title.text == "PC 2 (12.5% of the variance)"
+
+
+def test_axes_of_umap_have_no_share_of_the_variance():
+    figure = projection_figure(points("one", ["a", "b"], [1, 2], math.nan), "Words")
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("UMAP 1", "UMAP 2")
+
+
+def test_of_many_words_every_nth_is_drawn():
+    words = [f"w{number}" for number in range(4000)]
+    (trace,) = projection_figure(points("one", words, [5] * 4000), "Words").data
+    assert list(trace.text) == words[::3]

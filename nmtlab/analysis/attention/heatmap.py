@@ -1,0 +1,212 @@
+"""Weights between the tokens of a sentence and its translation as heatmaps, those of several systems side by side."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from html import unescape
+from typing import NamedTuple
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.figures.marks import with_tokens
+from nmtlab.figures.theme import COLOURS, dressed, name_in_lines, plain
+from nmtlab.text.corpora.links import Link
+
+Links = Collection[Link] | Mapping[str, Collection[Link]]
+"""The (source position, target position) of linked tokens; by name of run if runs differ in their tokens."""
+
+_BARE = {"showgrid": False, "zeroline": False}
+_SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}
+_TARGET = {"autorange": "reversed", "tickfont": {"size": 12}, **_BARE}
+_RUN = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
+_SCALE = {"len": 180, "lenmode": "pixels", "y": 1, "yanchor": "top"}
+_MOST = 4
+"""Maximum number of heatmaps in a row."""
+_WIDTH = 1000
+"""Pixels for the heatmaps in a row: a typical page width."""
+_CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
+"""Pixels per row of a heatmap, per letter, per line of text, and between two slanted labels."""
+
+
+class Look(NamedTuple):
+    """How the weights of a heatmap look.
+
+    Args:
+        title: of the figure.
+        unit: of the weights.
+        low, high: ends of the colour scale.
+        colours: of the scale.
+        hover: what is said of two tokens, `customdata`, and their weight `z`.
+    """
+
+    title: str
+    unit: str
+    low: float
+    high: float
+    colours: str | tuple[tuple[float, str], ...]
+    hover: str
+
+
+def heatmaps(
+    weights: pd.DataFrame, look: Look, links: Links = (), layer: int | None = None, head: int | None = None
+) -> go.Figure:
+    """Draw a heatmap for each run: source across, target down, as in thesis Figure 3.3.
+
+    Args:
+        weights: rows of `weights.attention`, or others of this form, with their `run`.
+        look: of the heatmaps.
+        links: token pairs to mark with a ring.
+        layer, head: as of `shown_weights`.
+    """
+    runs = list(dict.fromkeys(weights["run"]))
+    heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
+    sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
+    grid = _grid(runs, sources, targets)
+    traces, layout, names, tokens = [], {}, [], {}
+    for place, (run, matrix) in enumerate(zip(runs, heads, strict=True)):
+        linked = sorted(links.get(run, ()) if isinstance(links, Mapping) else links)
+        across, down = grid.domains(place)
+        x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
+        for trace in (_heatmap(matrix, look, not place), _rings(linked, not place and bool(linked))):
+            traces.append(trace | {"xaxis": x, "yaxis": y})
+        title = {} if place % grid.columns else {"title": {"text": "target"}}
+        layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
+        layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
+        tokens |= {x: ("source", _tokens(matrix, "source")), y: ("target", _tokens(matrix, "target"))}
+        names.append(_RUN | {"text": name_in_lines(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
+    figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
+    return _framed(with_tokens(figure, tokens), grid, look.title)
+
+
+class _Grid(NamedTuple):
+    """Rows of heatmaps of equal size.
+
+    Args:
+        rows, columns: their numbers.
+        width, gap: of a heatmap and between two in a row, as shares of the row.
+        height: of a heatmap, in pixels.
+        above, below: space for a name and for labels, in pixels.
+    """
+
+    rows: int
+    columns: int
+    width: float
+    gap: float
+    height: int
+    above: int
+    below: int
+
+    @property
+    def whole(self) -> int:
+        """Pixels from the top of the first row to the bottom of the last."""
+        return self.rows * self.height + (self.rows - 1) * (self.above + self.below)
+
+    @property
+    def letters(self) -> int:
+        """Number of letters that fit in a line above a heatmap."""
+        return _letters(self.width)
+
+    def domains(self, place: int) -> tuple[list[float], list[float]]:
+        """Return the horizontal and vertical extent of a heatmap, as shares of the whole."""
+        row, column = divmod(place, self.columns)
+        left = column * (self.width + self.gap)
+        top = 1 - row * (self.height + self.above + self.below) / self.whole
+        return [left, min(1, left + self.width)], [max(0, top - self.height / self.whole), top]
+
+
+def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -> _Grid:
+    """Return a grid with enough space for the names of the runs and the labels of their source and target pieces."""
+    gap = min(30 + _LETTER * _longest(targets), 200)
+    needed = gap + _SLANTED * max(map(len, sources))
+    columns = max(1, min(_MOST, len(runs), (_WIDTH + gap) // needed))
+    width = (1 + gap / _WIDTH) / columns - gap / _WIDTH
+    lines = max(1 + name_in_lines(run, _letters(width)).count("<br>") for run in runs)
+    return _Grid(
+        rows=-(-len(runs) // columns), columns=columns, width=width, gap=gap / _WIDTH,
+        height=max(160, _CELL * max(map(len, targets))),
+        above=_LINE * lines, below=50 + int(0.9 * _LETTER * _longest(sources)),
+    )  # fmt: skip
+
+
+def _framed(figure: go.Figure, grid: _Grid, title: str) -> go.Figure:
+    """Return a figure with space for its title and a legend beside it, at any height."""
+    margin = 45 + grid.above
+    height = margin + grid.whole + grid.below
+    top = 1 - 14 / height
+    dressed(figure, title, height)
+    return figure.update_layout(
+        margin={"t": margin, "b": grid.below},
+        title={"y": top, "yanchor": "top"},
+        legend={"orientation": "h", "yref": "container", "y": top, "yanchor": "top", "x": 1, "xanchor": "right"},
+    )
+
+
+def _letters(width: float) -> int:
+    return int(width * _WIDTH / _LETTER)
+
+
+def _heatmap(weights: pd.DataFrame, look: Look, scale: bool) -> dict[str, object]:
+    """Return the weights of one head as a trace, with or without the colour scale."""
+    grid = weights.pivot(index="target_position", columns="source_position", values="weight")
+    sources, targets = (_facts(weights, side) for side in ("source", "target"))
+    return {
+        "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index,
+        "zmin": look.low, "zmax": look.high,
+        "customdata": [[[source, target] for source in sources] for target in targets],
+        "colorscale": look.colours, "showscale": scale, "colorbar": _SCALE | {"title": {"text": look.unit}},
+        "hovertemplate": f"{look.hover}<extra></extra>",
+    }  # fmt: skip
+
+
+def _rings(linked: Sequence[tuple[int, int]], legend: bool) -> dict[str, object]:
+    """Return rings around linked tokens as a trace."""
+    return {
+        "type": "scatter", "mode": "markers", "name": "aligned", "showlegend": legend, "hoverinfo": "skip",
+        "x": [source for source, _ in linked], "y": [target for _, target in linked],
+        "marker": {"symbol": "circle-open", "size": 13, "color": COLOURS[1], "line": {"width": 2}},
+    }  # fmt: skip
+
+
+def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | None = None) -> pd.DataFrame:
+    """Return the weights of one run that are drawn: a row for each pair of tokens.
+
+    Args:
+        weights: rows of `weights.attention`, of one run.
+        layer: from 1; for a run with fewer layers, and if not given, its last.
+        head: from 1; for a run with fewer heads, its last; the mean of all heads if not given.
+    """
+    last, heads = weights["layer"].max(), weights["head"].max()
+    of_layer = weights[weights["layer"] == min(layer or last, last)]
+    if head is not None:
+        return of_layer[of_layer["head"] == min(head, heads)]
+    means = of_layer.groupby(["target_position", "source_position"])["weight"].transform("mean")
+    return of_layer.assign(weight=means).query("head == 1")
+
+
+def _facts(weights: pd.DataFrame, side: str) -> list[str]:
+    """Return the pieces of a side with their counts."""
+    pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
+    both = zip(pieces[f"{side}_piece"], pieces[f"{side}_count"], strict=True)
+    return [f"{plain(piece)} ({count:,}×)" for piece, count in both]
+
+
+def _pieces(weights: pd.DataFrame, side: str) -> list[str]:
+    """Return the pieces of a side in order, those that are UNK to the system in bold."""
+    pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
+    both = zip(pieces[f"{side}_piece"], pieces[f"{side}_unknown"], strict=True)
+    return [f"<b>{plain(piece)}</b>" if unknown else plain(piece) for piece, unknown in both]
+
+
+def _tokens(weights: pd.DataFrame, side: str) -> list[str]:
+    """Return the tokens of a side in order; one that is compared is `this, not that`."""
+    pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")[f"{side}_piece"]
+    return [piece.partition(", not ")[0] for piece in pieces]
+
+
+def _longest(sides: list[list[str]]) -> int:
+    """Return the number of letters of the longest piece as displayed."""
+    return max(len(unescape(re.sub("</?b>", "", piece))) for pieces in sides for piece in pieces)
+
+
+def _ticks(pieces: list[str]) -> dict[str, object]:
+    return {"tickmode": "array", "tickvals": list(range(len(pieces))), "ticktext": pieces}

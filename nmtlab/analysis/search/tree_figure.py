@@ -1,0 +1,172 @@
+"""The search tree of one sentence, with its tokens (thesis Figure 4.1)."""
+
+from html import escape
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.analysis.search.tree_labels import FONT_SIZE, Scale, labelled_nodes, placed_labels
+from nmtlab.figures.marks import with_nodes
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
+
+_BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]
+_TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#444444"}
+_HEIGHT, _TOP, _BOTTOM = 680, 70, 110
+_ABOVE = 22  # pixels above log-probability 0, for a label
+_NARROWEST = 1000
+"""Pixels between the axes on a page of 1280 pixels."""
+_DEEPER = 2.0
+"""How far below the beam's least probable hypothesis, in multiples of its log-probability, a reference is drawn."""
+_CROWDED = 300  # hypotheses that would make a grey plane
+_NEAR = 16  # pixels between a node and a label beside it; a line leads to one further away
+
+
+def tree_figure(
+    tree: pd.DataFrame,
+    until: int | None = None,
+    title: str = "Beam search tree",
+    beyond: pd.DataFrame | None = None,
+    marked: pd.DataFrame | None = None,
+) -> go.Figure:
+    """Draw the hypotheses of a search, by step and log-probability, with lines from each to its continuations.
+
+    Tokens are written along the translation returned, the reference and the marked path, and where hypotheses part, as
+    far as there is room. The empty translation is a horizontal line: when scored by log-probability, no hypothesis
+    below it can win any more. The `customdata` of a node are its step and slot.
+
+    Args:
+        tree: rows of `search_tree`.
+        until: draw only the steps up to this one; all if not given.
+        title: of the figure.
+        beyond: rows of `tree_paths.reference_path`, to draw the reference where the beam does not hold it: its nodes
+            there have slot 0.
+        marked: rows of `tree_paths.path_to`, to be marked.
+    """
+    if until is not None and until >= tree["step"].max():
+        until = None  # with the rest of a longer reference
+    scale, steps = _scale(tree, beyond)
+    figure = go.Figure(_hypotheses(tree, until))
+    if beyond is not None:
+        figure.add_traces(_outside(_until(beyond, until)))
+    if marked is not None:
+        figure.add_trace(_path(marked))
+    for label in _until(placed_labels(labelled_nodes(tree, beyond, marked), scale), until).itertuples():
+        figure.add_annotation(_written(label))
+    shown = [_until(rows, until) for rows in (tree, beyond) if rows is not None]
+    nodes = pd.concat(shown)[["step", "log_prob", "piece"]]
+    with_nodes(figure, nodes[nodes["piece"] != ""].drop_duplicates().itertuples(index=False, name=None))
+    figure.update_xaxes(title_text="tokens so far", range=[-0.5, steps + 1], dtick=1 if steps <= 30 else None)
+    figure.update_yaxes(title_text="log-probability so far", range=[scale.low, _ABOVE / scale.log_prob])
+    zoomed = f"{tree['text'].iloc[-1]} {len(tree)}"  # a reader's zoom stays as long as the tree is the same
+    figure.update_layout(legend=BELOW, margin={"t": _TOP, "b": _BOTTOM}, uirevision=zoomed)
+    return dressed(figure, escape(title), _HEIGHT)
+
+
+def _until(rows: pd.DataFrame, step: int | None) -> pd.DataFrame:
+    return rows if step is None else rows[rows["step"] <= step]
+
+
+def _empty(tree: pd.DataFrame) -> pd.Series:
+    return tree["ended"] & (tree["scored_length"] == 1)
+
+
+def _hypotheses(tree: pd.DataFrame, until: int | None) -> list[go.Scatter]:
+    """Return lines and nodes of the hypotheses, the important ones on top."""
+    shown = _until(tree, until)
+    places = {(row.step, row.slot): row.log_prob for row in tree.itertuples()} | {(0, 0): 0.0}
+    grey = FAINT if len(tree) < _CROWDED else see_through(FAINT, 0.3)
+    kinds = [
+        ("other hypotheses", grey, ~(shown["best"] | shown["reference"] | _empty(shown)), 1),
+        ("the reference", _REFERENCE, shown["reference"] & ~shown["best"], 2),
+        ("the translation returned", _BEST, shown["best"] & ~_empty(shown), 3),
+        ("the empty translation", _EMPTY, _empty(shown), 3),
+    ]
+    traces = []
+    for name, colour, of_kind, width in kinds:
+        if of_kind.any():
+            traces += _drawn(shown[of_kind], places, name, colour, width)
+    lost = shown[shown["dropped"]]
+    if len(lost):
+        marker = {"symbol": "x", "size": 5, "color": grey}
+        traces.append(
+            go.Scatter(
+                x=lost["step"], y=lost["log_prob"], mode="markers", name="dropped here", marker=marker, hoverinfo="skip"
+            )
+        )
+    return traces
+
+
+def _scale(tree: pd.DataFrame, reference: pd.DataFrame | None) -> tuple[Scale, int]:
+    """Return the scale of the narrowest figure and its steps: the whole beam, and of the reference what is near it."""
+    lowest, steps = min(tree["log_prob"].min(), -0.1), int(tree["step"].max())
+    if reference is not None:
+        lowest = min(lowest, max(reference["log_prob"].min(), _DEEPER * lowest))
+        steps = max([steps, *reference.loc[reference["log_prob"] >= lowest, "step"]])
+    low = 1.08 * lowest
+    down = (_HEIGHT - _TOP - _BOTTOM - _ABOVE) / -low
+    return Scale(_NARROWEST / (steps + 1.5), down, low, _ABOVE), steps
+
+
+def _drawn(
+    tree: pd.DataFrame, places: dict[tuple[int, int], float], name: str, colour: str, width: int
+) -> list[go.Scatter]:
+    """Return the lines to each hypothesis from its parent, with gaps between them, and the nodes at their ends."""
+    xs, ys = [], []
+    for row in tree.itertuples():
+        xs += [row.step - 1, row.step, None]
+        ys += [places[row.step - 1, row.parent], row.log_prob, None]
+    lines = go.Scatter(
+        x=xs, y=ys, mode="lines", name=name, legendgroup=name, connectgaps=False, hoverinfo="skip",
+        line={"color": colour, "width": width},
+    )  # fmt: skip
+    return [lines, _nodes(tree, name, colour, 4 + width)]
+
+
+def _nodes(rows: pd.DataFrame, group: str, colour: str, size: int, symbol: str = "circle") -> go.Scatter:
+    return go.Scatter(
+        x=rows["step"], y=rows["log_prob"], mode="markers", legendgroup=group, showlegend=False,
+        text=[_described(row) for row in rows.itertuples()], customdata=rows[["step", "slot"]].to_numpy().tolist(),
+        marker={"size": size, "color": colour, "symbol": symbol}, hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+def _described(row: tuple) -> str:
+    slot = f"slot {row.slot}" if row.slot else "outside the beam"
+    end = " ■" if row.ended else ""
+    return f"{plain(row.text)}{end}<br>{slot}, log p {row.log_prob:.2f}, score {row.score:.3f}"
+
+
+def _outside(reference: pd.DataFrame) -> list[go.Scatter]:
+    """Return the reference where the beam does not hold it, from the last prefix that it holds."""
+    outside = reference[reference["slot"] == 0]
+    if outside.empty:
+        return []
+    before = reference["log_prob"].shift(fill_value=0.0)[outside.index]
+    xs, ys = [], []
+    for step, begin, end in zip(outside["step"], before, outside["log_prob"], strict=True):
+        xs += [step - 1, step, None]
+        ys += [begin, end, None]
+    name = "the reference, outside the beam"
+    lines = go.Scatter(
+        x=xs, y=ys, mode="lines", name=name, legendgroup=name, connectgaps=False, hoverinfo="skip",
+        line={"color": _REFERENCE, "width": 2, "dash": "dot"},
+    )  # fmt: skip
+    return [lines, _nodes(outside, name, _REFERENCE, 6, "circle-open")]
+
+
+def _path(marked: pd.DataFrame) -> go.Scatter:
+    return go.Scatter(
+        x=[0, *marked["step"]], y=[0.0, *marked["log_prob"]], mode="lines+markers", name="the selected prefix",
+        line={"color": _MARKED, "width": 2}, hoverinfo="skip",
+        marker={"size": [0] * len(marked) + [13], "color": "rgba(0,0,0,0)", "line": {"color": _MARKED, "width": 2}},
+    )  # fmt: skip
+
+
+def _written(label: tuple) -> dict[str, object]:
+    leader = see_through(FAINT, 0.8) if abs(label.down) > _NEAR else "rgba(0,0,0,0)"
+    return {
+        "x": label.step, "y": label.log_prob, "ax": label.right, "ay": label.down, "text": plain(label.label),
+        "font": {"size": FONT_SIZE, "color": _TEXT[label.kind]}, "bgcolor": "rgba(255,255,255,0.7)",
+        "borderpad": 0, "borderwidth": 0, "showarrow": True, "arrowhead": 0, "arrowwidth": 0.6, "arrowcolor": leader,
+        "standoff": 4,
+    }  # fmt: skip

@@ -1,0 +1,81 @@
+"""Is a training the one that a run was begun with? Only then is it resumed."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from nmtlab.errors import RecipeError, RunError
+from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+
+
+def check_same_training(run: Run, recipe: Recipe, corpus: ParallelCorpus, processes: int) -> None:
+    """Check that a run can be resumed.
+
+    Args:
+        run: begun.
+        recipe: as asked for now; device, threads and the name of the first corpus do not matter.
+        corpus: the first corpus, as opened now.
+        processes: that train together now.
+
+    Raises:
+        RecipeError: a field of the recipe is not what it was.
+        RunError: the direction or the number of processes is not what it was.
+    """
+    begun, wanted = _compared(run.recipe, recipe), _compared(recipe, run.recipe)
+    for field, value in begun.items():
+        may_change = field in ("about", "machine.device", "machine.threads") or field.startswith("corpus.")
+        if not may_change and wanted.get(field) != value:
+            raise RecipeError(
+                f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {wanted.get(field)!r}",
+                "leave out the change, or train a new run with another --name",
+            )
+    languages = run.recipe.corpus
+    if (corpus.source, corpus.target) != (languages.source, languages.target):
+        raise RunError(
+            f"run {run.name!r}: translates {languages.source} to {languages.target}, but the corpus was opened as "
+            f"{corpus.source} to {corpus.target}",
+            f"resume it with --source {languages.source} --target {languages.target}, or without both",
+        )
+    if processes != (before := run.environment.get("processes", 1)):
+        raise RunError(
+            f"run {run.name!r}: started with {before} processes, whose dropout differs from that of {processes}",
+            f"resume it with {before}" + (" under torchrun" if before > 1 else ""),
+        )
+
+
+def check_same_text(run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> None:
+    """Check that a run was begun on the text of these corpora.
+
+    Raises:
+        RunError: it was not.
+    """
+    if run.checksums != list(checksums):
+        if marked := [f"{corpus.name}/{file}" for corpus in corpora for file in corpus.marked_files()]:
+            raise RunError(
+                f"run {run.name!r}: started on other text, perhaps when byte order marks were read as text, as in "
+                f"{marked[0]}",
+                "train a new run, or resume it on the corpus it was started on",
+            )
+        raise RunError(f"run {run.name!r}: started on other text", "resume it on the corpus it was started on")
+
+
+def resumed_recipe(run: Run, machine: MachineSettings) -> Recipe:
+    """Return a run's recipe with another device and number of threads, which do not change the training."""
+    changed = run.recipe.machine.model_copy(update={"device": machine.device, "threads": machine.threads})
+    return run.recipe.model_copy(update={"machine": changed})
+
+
+def _compared(recipe: Recipe, other: Recipe) -> dict[str, object]:
+    """Return the fields of a recipe, with the names of further corpora.
+
+    A name is followed by a direction where both recipes give one and these differ; opening infers the others.
+    """
+    named = zip_longest(recipe.more_corpora, other.more_corpora[: len(recipe.more_corpora)])
+    return {**recipe.fields(), "more_corpora": [_title(*both) for both in named]}
+
+
+def _title(corpus: CorpusSettings, other: CorpusSettings | None) -> str:
+    ways = [(one.source, one.target) for one in (corpus, other) if one and one.name == corpus.name]
+    differ = any(all(codes) and codes[0] != codes[1] for codes in zip(*ways, strict=True)) if len(ways) > 1 else False
+    return f"{corpus.name}:{corpus.source}-{corpus.target}" if differ else corpus.name
