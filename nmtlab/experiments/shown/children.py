@@ -15,7 +15,7 @@ from nmtlab.experiments.tables.corpora import Directed, ExternalCorpus
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
 from nmtlab.experiments.tables.labels import labelled, text_label
 from nmtlab.experiments.tables.transfer import CHILD_SIZE, FIGURE_3_1
-from nmtlab.figures.theme import BELOW, dressed, log_axis, styles
+from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles
 from nmtlab.figures.view import View
 
 _MEASURED = ["metric", "seeds", "mean", "margin"]
@@ -28,9 +28,6 @@ _PANEL = 290
 
 _ASIDE = 1.03
 """Factor between the points of two systems of the same size, so that their intervals show."""
-
-_TICKS_APART = 1.5
-"""Smallest factor between two sizes with a tick."""
 
 
 def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
@@ -209,11 +206,3 @@ def _curves_figure(curves: pd.DataFrame, over: str, axis: str, title: str) -> go
 def metric_of(lines: pd.DataFrame) -> str:
     """Return the name of the measure that lines are of."""
     return str(lines["metric"].iloc[0]) if len(lines) else "BLEU"
-
-
-def spaced(sizes: pd.Series) -> list[int]:
-    """Return the sizes, without those whose labels would overlap on a logarithmic axis."""
-    kept: list[int] = []
-    for size in sorted(sizes.unique()):
-        kept += [int(size)] if not kept or size >= _TICKS_APART * kept[-1] else []
-    return kept

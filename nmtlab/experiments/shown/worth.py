@@ -15,10 +15,10 @@ from plotly.subplots import make_subplots
 from nmtlab.experiments.results.statistics import ENOUGH_SEEDS
 from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.experiments.results.summary import interval
-from nmtlab.experiments.shown.children import metric_of, spaced, with_child_sizes
+from nmtlab.experiments.shown.children import metric_of, with_child_sizes
 from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.experiments.tables.transfer import CHILD_SIZE
-from nmtlab.figures.theme import BELOW, FAINT, dressed, see_through, styles
+from nmtlab.figures.theme import BELOW, FAINT, dressed, see_through, spaced, styles
 from nmtlab.figures.view import View
 
 COLUMNS = [
