@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.analysis.search.efficiency import NOISE, SETTING, Options, Way, frontier, medians
+from nmtlab.analysis.search.efficiency import NOISE, SETTING, Options, Way, frontier, medians, new_file
 from nmtlab.analysis.search.efficiency import efficiency as measure
 from nmtlab.cli.options import Source, Split, Target, numbers, open_text
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.efficiency import new_file
 from nmtlab.files import writing
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace

@@ -32,10 +32,10 @@ from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
 from nmtlab.experiments.results.signatures import ceilings, signatures
-from nmtlab.experiments.results.stored import RESULTS, measured_table, read_cells, saved_table, stored_tables
+from nmtlab.experiments.results.stored import measured_table, read_cells, saved_table, stored_tables
 from nmtlab.experiments.running.grid import unpack_table
 from nmtlab.files import write_text
-from nmtlab.workspace import Workspace
+from nmtlab.workspace import RESULTS, Workspace
 
 
 def reproduce(

@@ -110,6 +110,15 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def spaced(sizes: Iterable[float]) -> list[float]:
+    """Return the sizes, ascending, without those whose labels would overlap on a logarithmic axis."""
+    kept: list[float] = []
+    for size in sorted(set(sizes)):
+        kept += [size] if not kept or size >= _TICKS_APART * kept[-1] else []
+    return kept
+
+
+_TICKS_APART = 1.5  # the smallest factor between two sizes with a label
 _MARGIN = 0.05  # on either side, as a share of the range
 _MAX_NUMBERS = 10
 _MAX_ZEROS = 5  # of a number that is written in full

@@ -7,11 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.search.efficiency import COLUMNS, Options, efficiency, frontier, medians
+from nmtlab.analysis.search.efficiency import COLUMNS, Options, efficiency, frontier, medians, stored_efficiency
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu
-from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.recipe import SearchSettings
 from nmtlab.workspace import Workspace
 

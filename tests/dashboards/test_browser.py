@@ -18,12 +18,11 @@ from nmtlab.analysis.lexical.logits import decompose, with_radius
 from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
-from nmtlab.analysis.search.efficiency import NOISE, SETTING, frontier, medians
+from nmtlab.analysis.search.efficiency import NOISE, SETTING, frontier, medians, stored_efficiency
 from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
 from nmtlab.analysis.search.tree_paths import continue_from, path_to
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
-from nmtlab.experiments.results.efficiency import stored_efficiency
 from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.experiments.results.summary import rounded, stored_summary

@@ -3,10 +3,9 @@
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.efficiency import COSTS, NOISE, frontier, medians
+from nmtlab.analysis.search import efficiency as module
+from nmtlab.analysis.search.efficiency import COSTS, NOISE, frontier, medians, new_file, stored_efficiency
 from nmtlab.dashboards.pages.efficiency import EfficiencyPage
-from nmtlab.experiments.results import efficiency as module
-from nmtlab.experiments.results.efficiency import new_file, stored_efficiency
 from nmtlab.workspace import RESULTS, Workspace
 
 RUN = "multi30k-de-en.small"

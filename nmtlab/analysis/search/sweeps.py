@@ -1,7 +1,6 @@
 """How do translations change as the beam grows? What is stored with runs, drawn (thesis 4.1)."""
 
 import math
-from collections.abc import Sequence
 from html import escape
 
 import pandas as pd
@@ -10,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, OUTCOME, text_of, way_of
-from nmtlab.figures.theme import BELOW, DASHES, dressed, styles
+from nmtlab.figures.theme import BELOW, DASHES, dressed, spaced, styles
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
 
@@ -76,7 +75,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
                 hovertemplate=f"{over.replace('_', ' ')} %{{x}}: %{{y:.3f}}<extra>{escape(str(name))}</extra>", **at,
             )  # fmt: skip
     if over == "beam_size":
-        sizes = _apart(sorted(outcomes["beam_size"].unique()))
+        sizes = spaced(outcomes["beam_size"])
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes], tickangle=0)
     foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
     figure.update_layout(
@@ -84,14 +83,6 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     )
     title = f"BLEU, length and search errors by {over.replace('_', ' ')}"
     return dressed(figure, title, 260 * rows + foot)
-
-
-def _apart(sizes: Sequence[float]) -> list[float]:
-    """Return the sizes, of ascending ones, whose labels fit on a logarithmic axis of a narrow panel."""
-    kept = list(sizes[:1])
-    for size in sizes[1:]:
-        kept += [size] if size >= 1.5 * kept[-1] else []
-    return kept
 
 
 def _by_beam(outcomes: pd.DataFrame) -> pd.DataFrame:

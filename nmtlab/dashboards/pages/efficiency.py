@@ -6,13 +6,22 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.efficiency import COSTS, NOISE, PLACE, SETTING, efficiency_figure, frontier, medians
+from nmtlab.analysis.search.efficiency import (
+    COSTS,
+    NOISE,
+    PLACE,
+    SETTING,
+    efficiency_figure,
+    frontier,
+    medians,
+    published_efficiency,
+    stored_efficiency,
+)
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments.results.efficiency import published_efficiency, stored_efficiency
 from nmtlab.workspace import Workspace
 
 PAGE = About(

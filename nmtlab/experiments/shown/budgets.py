@@ -11,7 +11,7 @@ from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
 from nmtlab.figures.view import View
 
-LONGER = "-trained-out"
+_LONGER = "-trained-out"
 """Ending of the name of a table whose systems are those of another table, trained until dev BLEU stops rising."""
 
 _SAME = ["table", "pair", "text", "metric", "direction", "source"]
@@ -54,10 +54,10 @@ def at_two_budgets(measured: pd.DataFrame) -> pd.DataFrame:
         `changed`, whether the verdicts differ.
     """
     table = measured["evidence"].str.rsplit(".", n=2).str[0]  # TABLE.SCALE.csv
-    long = table.str.endswith(LONGER)
+    long = table.str.endswith(_LONGER)
     short_lines, long_lines = (
         measured[chosen].assign(table=names[chosen])
-        for chosen, names in ((~long, table), (long, table.str.removesuffix(LONGER)))
+        for chosen, names in ((~long, table), (long, table.str.removesuffix(_LONGER)))
     )
     both = short_lines.merge(long_lines[_SAME + _MEASURED], on=_SAME, suffixes=("_short", "_long"))
     both["changed"] = both["verdict_short"] != both["verdict_long"]

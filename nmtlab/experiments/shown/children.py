@@ -15,7 +15,7 @@ from nmtlab.experiments.tables.corpora import Directed, ExternalCorpus
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
 from nmtlab.experiments.tables.labels import labelled, text_label
 from nmtlab.experiments.tables.transfer import CHILD_SIZE, FIGURE_3_1
-from nmtlab.figures.theme import BELOW, dressed, log_axis, styles
+from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles
 from nmtlab.figures.view import View
 
 _MEASURED = ["metric", "seeds", "mean", "margin"]
@@ -28,9 +28,6 @@ _PANEL = 290
 
 _ASIDE = 1.03
 """Factor between the points of two systems of the same size, so that their intervals show."""
-
-_TICKS_APART = 1.5
-"""Smallest factor between two sizes with a tick."""
 
 
 def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
@@ -45,7 +42,7 @@ def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
     Raises:
         NmtlabError: it was not measured at this scale or with this measure.
     """
-    curves = child_size_curves(measured_cells(CHILD_SIZE.name, scale, measure), CHILD_SIZE, scale)
+    curves = child_size_curves(measured_cells(CHILD_SIZE.name, scale, measure), scale)
     return View(_means(curves, "child_pairs"), child_size_figure(curves))
 
 
@@ -60,43 +57,41 @@ def vocabulary_view(scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    curves = vocabulary_curves(measured_cells(FIGURE_3_1.name, scale), FIGURE_3_1, scale)
+    curves = vocabulary_curves(measured_cells(FIGURE_3_1.name, scale), scale)
     return View(_means(curves, "types"), vocabulary_figure(curves))
 
 
-def child_sizes(table: Table, scale: Scale) -> Mapping[str, tuple[str, int]]:
-    """Return text and training pairs of each row of a table, such as `("gl-en, LibreOffice", 500)`.
+def child_sizes(scale: Scale) -> Mapping[str, tuple[str, int]]:
+    """Return text and training pairs of each row of `child-size`, such as `("gl-en, LibreOffice", 500)`.
 
     Rows whose number of training pairs is not declared are left out: those with all pairs of their text.
     """
     sizes = {}
-    for row in table.rows:
+    for row in CHILD_SIZE.rows:
         setup = row.at[scale]
         if isinstance(setup, Setup) and not isinstance(setup.corpus, ExternalCorpus | Directed) and setup.corpus.train:
             sizes[row.name] = (text_label(setup.corpus), setup.corpus.train)
     return sizes
 
 
-def with_child_sizes(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
-    """Return the lines of a table that are about children of declared size, with columns `pair` and `child_pairs`.
+def with_child_sizes(lines: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+    """Return the lines of `child-size` that are about children of declared size, with columns `pair` and `child_pairs`.
 
     Args:
         lines: with a column `row`, such as those of `nmtlab.experiments.results.collected.results`.
-        table: its declaration.
         scale: the scale at which it was run.
     """
-    sizes = child_sizes(table, scale)
+    sizes = child_sizes(scale)
     known = lines[lines["row"].isin(list(sizes))]
     pairs, numbers = ([sizes[row][place] for row in known["row"]] for place in (0, 1))
     return known.assign(pair=pairs, child_pairs=numbers).astype({"child_pairs": int})
 
 
-def child_size_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
+def child_size_curves(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the scores of children by the size of their text.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`.
-        table: `child-size`, or another table whose rows are children of several sizes.
+        results: lines of `nmtlab.experiments.results.collected.results`, of `child-size`.
         scale: the scale at which it was run.
 
     Returns:
@@ -104,16 +99,15 @@ def child_size_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.D
         ascending: `pair`, `system`, `child_pairs`; `metric`; `seeds`, how many have a value; their `mean` and its
         `margin` (95 %, Student's t).
     """
-    lines = with_child_sizes(summary(results, table), table, scale).rename(columns={"column": "system"})
-    return _ascending(lines, "child_pairs", table)
+    lines = with_child_sizes(summary(results, CHILD_SIZE), scale).rename(columns={"column": "system"})
+    return _ascending(lines, "child_pairs", CHILD_SIZE)
 
 
-def vocabulary_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
+def vocabulary_curves(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the scores of children by the size of their vocabulary (Figure 3.1).
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`.
-        table: `figure-3.1`, or another table whose systems differ in the size of their vocabulary and in their parent.
+        results: lines of `nmtlab.experiments.results.collected.results`, of `figure-3.1`.
         scale: the scale at which it was run.
 
     Returns:
@@ -121,13 +115,13 @@ def vocabulary_curves(results: pd.DataFrame, table: Table, scale: Scale) -> pd.D
         `pair`, the row; `system`, with the name that it has at the vocabulary size of the baseline; `types`, in the
         vocabulary; `metric`, `seeds`, `mean` and `margin` as there.
     """
-    types = {(cell.row, cell.column): cell.recipe.text.vocabulary_size for cell in cells_of(table, scale)}
-    lines = summary(results, table)
+    types = {(cell.row, cell.column): cell.recipe.text.vocabulary_size for cell in cells_of(FIGURE_3_1, scale)}
+    lines = summary(results, FIGURE_3_1)
     lines = lines[[cell in types for cell in zip(lines["row"], lines["column"], strict=True)]]
-    names = [_name_among(table, row, column, types) for row, column in zip(lines["row"], lines["column"], strict=True)]
+    names = [_name_among(row, column, types) for row, column in zip(lines["row"], lines["column"], strict=True)]
     sizes = [types[cell] for cell in zip(lines["row"], lines["column"], strict=True)]
-    pairs = labelled(lines[["row"]], table, scale)["row"]
-    return _ascending(lines.assign(pair=pairs, system=names, types=sizes), "types", table)
+    pairs = labelled(lines[["row"]], FIGURE_3_1, scale)["row"]
+    return _ascending(lines.assign(pair=pairs, system=names, types=sizes), "types", FIGURE_3_1)
 
 
 def child_size_figure(curves: pd.DataFrame) -> go.Figure:
@@ -156,10 +150,10 @@ def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:
     return wide[list(dict.fromkeys(curves["system"]))].reset_index().rename_axis(columns=None)
 
 
-def _name_among(table: Table, row: str, column: str, types: Mapping[tuple[str, str], int]) -> str:
+def _name_among(row: str, column: str, types: Mapping[tuple[str, str], int]) -> str:
     """Return the name of the system that has the same parent, and the baseline's vocabulary size."""
-    parents = {system.name: system.parent for system in table.systems}
-    size = types.get((row, table.baseline))
+    parents = {system.name: system.parent for system in FIGURE_3_1.systems}
+    size = types.get((row, FIGURE_3_1.baseline))
     alike = (name for name in parents if parents[name] == parents[column] and types.get((row, name)) == size)
     return next(alike, column)
 
@@ -212,11 +206,3 @@ def _curves_figure(curves: pd.DataFrame, over: str, axis: str, title: str) -> go
 def metric_of(lines: pd.DataFrame) -> str:
     """Return the name of the measure that lines are of."""
     return str(lines["metric"].iloc[0]) if len(lines) else "BLEU"
-
-
-def spaced(sizes: pd.Series) -> list[int]:
-    """Return the sizes, without those whose labels would overlap on a logarithmic axis."""
-    kept: list[int] = []
-    for size in sorted(sizes.unique()):
-        kept += [int(size)] if not kept or size >= _TICKS_APART * kept[-1] else []
-    return kept

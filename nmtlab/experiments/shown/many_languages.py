@@ -15,7 +15,7 @@ from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import measured_cells, measured_table
 from nmtlab.experiments.results.summary import interval, summary
 from nmtlab.experiments.tables.corpora import Corpus, Directed
-from nmtlab.experiments.tables.declaration import Row, Scale, Setup, Table
+from nmtlab.experiments.tables.declaration import Row, Scale, Setup
 from nmtlab.experiments.tables.many_languages import (
     ABLATIONS,
     ARTIFICIAL_ROWS,
@@ -63,7 +63,7 @@ def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scal
         NmtlabError: it was not measured at this scale.
     """
     cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
-    means = direction_means(cells, MANY_LANGUAGES, _ROWS[group], texts, scale)
+    means = direction_means(cells, _ROWS[group], texts, scale)
     if means.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
     return View(means, ablation_figure(means, f"{SACRE_BLEU.name} of {_CALLED[group]}", "shared"))
@@ -84,7 +84,7 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
     sentences = read_sentences(measured_table(MANY_LANGUAGES.name, scale).sentences)
     # Of all systems, which share the variance of the seeds, even of those that are not shown.
-    found = gains(cells, MANY_LANGUAGES, _ROWS[group], scale, sentences)
+    found = gains(cells, _ROWS[group], scale, sentences)
     found = found[~found["system"].isin([system.name.removesuffix(f", {TO_MANY}") for system in ABLATIONS])]
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
@@ -172,14 +172,11 @@ def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") ->
     return Numbers(means.assign(seeds=cells.groupby("system")["seed"].nunique()).reset_index())
 
 
-def direction_means(
-    results: pd.DataFrame, table: Table, rows: tuple[Row, ...], texts: str, scale: Scale
-) -> pd.DataFrame:
+def direction_means(results: pd.DataFrame, rows: tuple[Row, ...], texts: str, scale: Scale) -> pd.DataFrame:
     """Return the mean score of systems over the directions of one set of texts.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of one measure.
-        table: its declaration.
+        results: lines of `nmtlab.experiments.results.collected.results`, of `many-languages` and one measure.
         rows: the directions, of one group of languages.
         texts: name of the set of texts, such as `many-to-many`.
         scale: the scale at which it was run.
@@ -191,8 +188,8 @@ def direction_means(
     """
     names = {
         system.name: system.name.removesuffix(f", {texts}")
-        for system in table.systems
-        if system.texts == texts or system.name == table.baseline
+        for system in MANY_LANGUAGES.systems
+        if system.texts == texts or system.name == MANY_LANGUAGES.baseline
     }
     trained = [row.name for row in rows if isinstance(setup := row.at[scale], Setup) and texts in setup.texts]
     wide = results[results["row"].isin(trained)].pivot_table(
@@ -207,12 +204,12 @@ def direction_means(
 
 
 def gains(
-    results: pd.DataFrame, table: Table, rows: tuple[Row, ...], scale: Scale, sentences: pd.DataFrame | None = None
+    results: pd.DataFrame, rows: tuple[Row, ...], scale: Scale, sentences: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Return what each direction gains over a separate model, by the size of its text.
 
     Args:
-        results, table, rows, scale: as of `direction_means`.
+        results, rows, scale: as of `direction_means`.
         sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
 
     Returns:
@@ -223,8 +220,8 @@ def gains(
     setups = {row.name: setup for row in rows if isinstance(setup := row.at[scale], Setup)}
     sizes = {name: pairs_of(setup.corpus) for name, setup in setups.items()}
     into = {name: is_english(setup.corpus.target) for name, setup in setups.items()}
-    of = {system.name: system.texts for system in table.systems if system.texts}
-    lines = summary(results[results["row"].isin(list(sizes))], table, sentences)
+    of = {system.name: system.texts for system in MANY_LANGUAGES.systems if system.texts}
+    lines = summary(results[results["row"].isin(list(sizes))], MANY_LANGUAGES, sentences)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
     texts = lines["column"].map(of)
     found = lines.assign(

@@ -15,10 +15,10 @@ from plotly.subplots import make_subplots
 from nmtlab.experiments.results.statistics import ENOUGH_SEEDS
 from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.experiments.results.summary import interval
-from nmtlab.experiments.shown.children import metric_of, spaced, with_child_sizes
-from nmtlab.experiments.tables.declaration import Scale, Table
+from nmtlab.experiments.shown.children import metric_of, with_child_sizes
+from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.experiments.tables.transfer import CHILD_SIZE
-from nmtlab.figures.theme import BELOW, FAINT, dressed, see_through, styles
+from nmtlab.figures.theme import BELOW, FAINT, dressed, see_through, spaced, styles
 from nmtlab.figures.view import View
 
 COLUMNS = [
@@ -77,18 +77,16 @@ def worth_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
     Raises:
         NmtlabError: it was not measured at this scale or with this measure.
     """
-    replaced = replaced_pairs(measured_cells(CHILD_SIZE.name, scale, measure), CHILD_SIZE, scale)
+    replaced = replaced_pairs(measured_cells(CHILD_SIZE.name, scale, measure), scale)
     shown = replaced.sort_values(["pair", "child_pairs"], kind="stable")
     return View(shown[["pair", "child_pairs", "system", "seeds", "replaced", "low", "high"]], worth_figure(replaced))
 
 
-def replaced_pairs(results: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
+def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the number of a child's pairs that each parent replaces (see `worth`).
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of measures that are better when higher.
-        table: `child-size`, or another table whose rows are children of several sizes, with the child alone as the
-            baseline.
+        results: lines of `nmtlab.experiments.results.collected.results`, of `child-size`.
         scale: the scale at which it was run.
 
     Returns:
@@ -97,13 +95,13 @@ def replaced_pairs(results: pd.DataFrame, table: Table, scale: Scale) -> pd.Data
         `seeds`, the fewest of any child involved; `score`, the mean of the child with the parent; `replaced`, `low` and
         `high` as in `Worth`; `smallest` and `largest` size of a child alone.
     """
-    known = with_child_sizes(results[results["value"].notna()], table, scale)
-    metrics = [measure.name for measure in table.measures]
-    systems = [system.name for system in table.systems if system.parent]
+    known = with_child_sizes(results[results["value"].notna()], scale)
+    metrics = [measure.name for measure in CHILD_SIZE.measures]
+    systems = [system.name for system in CHILD_SIZE.systems if system.parent]
     lines = []
     for metric, system, pair in product(metrics, systems, dict.fromkeys(known["pair"])):
         cells = known[(known["metric"] == metric) & (known["pair"] == pair)]
-        alone = _by_size(cells[cells["column"] == table.baseline])
+        alone = _by_size(cells[cells["column"] == CHILD_SIZE.baseline])
         if len(alone) < 2:
             continue
         for size, scores in _by_size(cells[cells["column"] == system]).items():

@@ -8,7 +8,6 @@ import pytest
 from support.child_sizes import results_of
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table
 from nmtlab.experiments.shown.children import (
     child_size_curves,
     child_size_figure,
@@ -21,18 +20,16 @@ from nmtlab.experiments.shown.children import (
 from nmtlab.experiments.shown.worth import worth_figure, worth_view
 from nmtlab.figures.theme import COLOURS
 
-CHILD_SIZE, FIGURE = find_table("child-size"), find_table("figure-3.1")
-
 
 def test_sizes_of_children_are_those_declared_and_a_text_of_undeclared_size_has_none():
-    sizes = child_sizes(CHILD_SIZE, "small")
+    sizes = child_sizes("small")
     assert [sizes[f"gl-en ({size})"] for size in ("500", "2,000", "4,000", "10,000")] == [
         ("gl-en, LibreOffice", 500), ("gl-en, LibreOffice", 2000), ("gl-en, LibreOffice", 4000),
         ("gl-en, LibreOffice", 10_000),
     ]  # fmt: skip
     assert sizes["qab-en (2,000)"] == ("qab-en, artificial", 2000)
     assert "Uyg-Eng" not in sizes  # all pairs of its text
-    assert child_sizes(CHILD_SIZE, "thesis") == {}  # its texts are yours
+    assert child_sizes("thesis") == {}  # its texts are yours
 
 
 def test_a_curve_has_means_and_intervals_of_the_seeds_by_ascending_size():
@@ -42,7 +39,7 @@ def test_a_curve_has_means_and_intervals_of_the_seeds_by_ascending_size():
         "gl-en (10,000)": {"BPE": [None, None, None]},
         "Uyg-Eng": {"BPE": [3.0, 3.0, 3.0]},
     }
-    curves = child_size_curves(results_of("child-size", scores), CHILD_SIZE, "small")
+    curves = child_size_curves(results_of("child-size", scores), "small")
     assert list(curves.columns) == ["pair", "system", "child_pairs", "metric", "seeds", "mean", "margin"]
     assert curves[["pair", "system", "child_pairs", "seeds"]].to_numpy().tolist() == [
         ["gl-en, LibreOffice", "BPE", 500, 3], ["gl-en, LibreOffice", "BPE", 2000, 3],
@@ -60,7 +57,7 @@ def test_measures_have_curves_of_their_own():
     scores = {"gl-en (500)": {"BPE": [5.0, 5.0, 5.0]}}
     both = [results_of("child-size", scores, metric) for metric in ("dev BLEU", "test BLEU")]
     for metric, one in zip(("dev BLEU", "test BLEU"), both, strict=True):
-        assert child_size_curves(one, CHILD_SIZE, "small")["metric"].tolist() == [metric]
+        assert child_size_curves(one, "small")["metric"].tolist() == [metric]
 
 
 def test_a_vocabulary_has_its_size_and_systems_with_the_same_parent_are_one_curve():
@@ -73,7 +70,7 @@ def test_a_vocabulary_has_its_size_and_systems_with_the_same_parent_are_one_curv
         "BPE (small vocabulary)": [2.0, 3.0, 4.0],
     }
     results = results_of("figure-3.1", {"gl-en (4,000)": scores}, "dev BLEU")
-    curves = vocabulary_curves(results, FIGURE, "small")
+    curves = vocabulary_curves(results, "small")
     assert curves[["pair", "system", "types"]].to_numpy().tolist() == [
         ["gl-en (4,000), LibreOffice", system, size]
         for system in ("BPE", "BPE + transfer")

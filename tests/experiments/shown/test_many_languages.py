@@ -54,7 +54,7 @@ def results(**left_out):
 
 
 def test_the_mean_is_over_directions_and_its_margin_over_seeds():
-    means = direction_means(results(), MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY, "small")
+    means = direction_means(results(), IBERIAN_ROWS, TO_MANY, "small")
     assert means["system"].tolist() == ["separate", "shared", "half private"]
     assert means["mean"].tolist() == pytest.approx([7.5, 9.5, 10.5])
     assert means["margin"].tolist() == pytest.approx([math.nan, *[4.302653 / 3**0.5] * 2], nan_ok=True)
@@ -62,21 +62,21 @@ def test_the_mean_is_over_directions_and_its_margin_over_seeds():
 
 def test_a_system_that_was_not_measured_in_every_direction_has_no_mean():
     some = results(en_gl=SHARED)
-    means = direction_means(some, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY, "small")
+    means = direction_means(some, IBERIAN_ROWS, TO_MANY, "small")
     assert means["system"].tolist() == ["separate", "half private"]
     none = some[some["row"] != "pt-en"]
-    assert direction_means(none, MANY_LANGUAGES, IBERIAN_ROWS, TO_MANY, "small").empty
+    assert direction_means(none, IBERIAN_ROWS, TO_MANY, "small").empty
 
 
 def test_the_mean_of_a_set_of_texts_is_over_its_directions_only():
     scores = {row: {"separate": [1.0, 2.0], f"shared, {TO_ONE}": [3.0, 4.0]} for row in DIRECTIONS[:3]}
     scores["en-gl"] = {"separate": [100.0, 100.0]}
-    means = direction_means(results_of("many-languages", scores), MANY_LANGUAGES, IBERIAN_ROWS, TO_ONE, "small")
+    means = direction_means(results_of("many-languages", scores), IBERIAN_ROWS, TO_ONE, "small")
     assert means[["system", "mean"]].to_numpy().tolist() == [["separate", 1.5], ["shared", 3.5]]
 
 
 def test_gains_are_over_the_separate_model_of_the_direction_and_smaller_texts_come_first():
-    found = gains(results(), MANY_LANGUAGES, IBERIAN_ROWS, "small")
+    found = gains(results(), IBERIAN_ROWS, "small")
     (alone,) = found[found["texts"] == TO_ONE].to_dict("records")
     assert (alone["system"], alone["direction"], alone["pairs"]) == ("shared", "gl-en", 4000)
     assert alone["difference"] == pytest.approx(12)

@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 from support.child_sizes import results_of
 
-from nmtlab.experiments import find_table
 from nmtlab.experiments.shown.worth import monotone, replaced_pairs, size_with, worth
 
-TABLE = find_table("child-size")
 ALONE = {500: [5.0] * 3, 2000: [11.0] * 3, 8000: [17.0] * 3}  # 3 points for each doubling of the text
 
 
@@ -153,7 +151,7 @@ def test_a_table_has_a_line_for_each_parent_and_size_of_child():
         "qab-en (500)": {"BPE": [30.0] * 3, "BPE + distant relative": [40.0] * 3},  # one size is no curve
         "Uyg-Eng": {"BPE": [3.0] * 3, "BPE + transfer": [6.0] * 3},
     }
-    found = replaced_pairs(results_of("child-size", scores), TABLE, "small")
+    found = replaced_pairs(results_of("child-size", scores), "small")
     assert found.drop(columns=["low", "high"]).to_numpy().tolist() == [
         ["gl-en, LibreOffice", "BPE + unrelated parent", 500, "test BLEU", 3, 5.0, 0.0, 500, 10_000],
         ["gl-en, LibreOffice", "BPE + transfer", 500, "test BLEU", 3, 11.0, 1500.0, 500, 10_000],
@@ -166,11 +164,11 @@ def test_each_measure_has_a_curve_of_its_own():
     scores = {"gl-en (500)": {"BPE": [5.0], "BPE + transfer": [11.0]}, "gl-en (2,000)": {"BPE": [11.0]}}
     higher = {row: {name: [seeds[0] + 9] for name, seeds in of.items()} for row, of in scores.items()}
     both = [results_of("child-size", scores, "dev BLEU"), results_of("child-size", higher, "test BLEU")]
-    found = replaced_pairs(pd.concat(both), TABLE, "small")
+    found = replaced_pairs(pd.concat(both), "small")
     assert found[["metric", "score", "replaced"]].to_numpy().tolist() == [
         ["dev BLEU", 11.0, 1500.0], ["test BLEU", 20.0, 1500.0],
     ]  # fmt: skip
 
 
 def test_without_results_there_are_no_lines():
-    assert replaced_pairs(results_of("child-size", {"gl-en (500)": {"BPE": [None]}}), TABLE, "small").empty
+    assert replaced_pairs(results_of("child-size", {"gl-en (500)": {"BPE": [None]}}), "small").empty

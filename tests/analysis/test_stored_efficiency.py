@@ -5,9 +5,15 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.efficiency import COLUMNS, frontier
-from nmtlab.experiments.results import efficiency as module
-from nmtlab.experiments.results.efficiency import FOLDER, new_file, published_efficiency, stored_efficiency
+from nmtlab.analysis.search import efficiency as module
+from nmtlab.analysis.search.efficiency import (
+    COLUMNS,
+    FOLDER,
+    frontier,
+    new_file,
+    published_efficiency,
+    stored_efficiency,
+)
 from nmtlab.workspace import RESULTS, Workspace
 
 
