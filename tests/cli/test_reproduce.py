@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import re
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -149,7 +148,7 @@ def test_saving_some_rows_starts_from_the_cells_that_come_with_nmtlab(nmtlab, da
     (cells,) = shipped.glob("*.tiny.csv")
     others = cells.read_text(encoding="utf-8").replace("ha-en", "hu-en")
     cells.write_text(others, encoding="utf-8")
-    monkeypatch.setattr(sys.modules["nmtlab.experiments.results.stored"], "RESULTS", shipped)
+    monkeypatch.setattr("nmtlab.cli.reproduce.RESULTS", shipped)
     assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
     assert set(pd.read_csv(data / "results/table-3.4.tiny.csv")["row"]) == {"ha-en", "hu-en"}
     assert cells.read_text(encoding="utf-8") == others
