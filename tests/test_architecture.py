@@ -173,9 +173,10 @@ def test_text_recipes_and_scores_load_nothing_that_loads_torch():
     assert done.stdout == "end\n"
 
 
-def test_the_help_of_the_command_loads_nothing_heavy():
+@pytest.mark.parametrize("words", ["", "runs", "corpus import"])
+def test_the_help_of_the_command_loads_nothing_heavy(words):
     program = (
-        "import sys; from nmtlab.cli import main; sys.argv = ['nmtlab', '--help']\n"
+        f"import sys; from nmtlab.cli import main; sys.argv = {['nmtlab', *words.split(), '--help']}\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
         "heavy = {'torch', 'pandas', 'numpy', 'plotly', 'sacrebleu', 'sentencepiece'}\n"

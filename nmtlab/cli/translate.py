@@ -99,8 +99,9 @@ def translate(
         opened = opened.directed(from_, to)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     ways = {"--prefix": prefix, "--samples": samples, "--groups": groups}
-    if engine == "ctranslate2":
-        _check_searched_here(ways | {"--with": with_})
+    ours = [option for option, value in {**ways, "--with": with_}.items() if value]
+    if engine == "ctranslate2" and ours:
+        raise NmtlabError(f"{ours[0]}: CTranslate2 searches with a plain beam only", "leave --engine out")
     _check(opened, ways, n_best, set_ or [], drawing)
     if n_best > recipe.search.beam_size:
         raise RecipeError(
@@ -142,13 +143,6 @@ def _check_belongs(asked: bool, way: str, options: Mapping[str, object]) -> None
     for option, value in options.items():
         if value is not None and not asked:
             raise NmtlabError(f"{option}: belongs to {way}", f"add {way}, or leave it out")
-
-
-def _check_searched_here(ways: Mapping[str, object]) -> None:
-    """Refuse what only nmtlab's search can do."""
-    for option, value in ways.items():
-        if value:
-            raise NmtlabError(f"{option}: CTranslate2 searches with a plain beam only", "leave --engine out")
 
 
 def _check(

@@ -314,7 +314,9 @@ def test_no_help_text_has_brackets_which_the_terminal_would_swallow_as_markup():
     from nmtlab.cli.main import app
 
     def commands(command) -> list:
-        return [command, *(own for sub in getattr(command, "commands", {}).values() for own in commands(sub))]
+        if not hasattr(command, "commands"):
+            return [command.loaded()]
+        return [command, *(own for sub in command.commands.values() for own in commands(sub))]
 
     said = [getattr(one, "help", "") or "" for own in commands(get_command(app)) for one in (own, *own.params)]
     assert len(said) > 100

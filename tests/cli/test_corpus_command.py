@@ -1,7 +1,5 @@
 import csv
 import io
-import subprocess
-import sys
 
 import polib
 import pytest
@@ -232,13 +230,3 @@ def test_overlap_prints_the_shares_and_the_text_within_the_limits(data):
     assert "words │ train │ 3 │ 2 │ 66.7% │ 4 │ 3 │ 75.0%" in limited
     table = _run("overlap", "parent", "child", "--sizes", 40, "--csv").stdout
     assert [row["segmentation"] for row in csv.DictReader(io.StringIO(table))] == ["words", "bpe 40"]
-
-
-def test_the_help_imports_nothing_heavy():
-    program = (
-        "import sys; from typer.testing import CliRunner; from nmtlab.cli.main import app;"
-        "assert CliRunner().invoke(app, ['corpus', 'import', '--help']).exit_code == 0;"
-        "print(*sorted({'torch', 'pandas', 'numpy', 'polib', 'sacrebleu'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
