@@ -14,7 +14,7 @@ from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 
-ABOUT = About("some", "Some <title>", "Which & why?")
+ABOUT = About(place=0, title="Some <title>", question="Which & why?", name="some")
 
 
 class Recorded:
