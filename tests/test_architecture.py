@@ -188,6 +188,19 @@ def test_the_help_of_the_command_loads_nothing_heavy(words):
     assert done.stdout.splitlines()[-1] == "end"
 
 
+def test_only_recipes_and_the_builder_of_models_know_families_by_name():
+    """What a family can do is said by its settings (`recipe/family.py`) and asked of them."""
+    knowing = {
+        f"{module}, line {node.lineno}"
+        for module in MODULES
+        if room(module) != "recipe" and module != "nmtlab.models.build"
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Compare)
+        and any(ast.unparse(one).endswith(".family") for one in (node.left, *node.comparators))
+    }
+    assert knowing == set()
+
+
 def test_nothing_below_the_command_line_prints():
     modules = [module for module in MODULES if room(module) not in MAY_PRINT]
     assert [module for module in modules if {"print", "sys.stdout", "sys.stderr"} & set(names_used(module))] == []
