@@ -1,8 +1,9 @@
-"""Lists in the book, from declarations: the directives `fields`, `commands`, `pages`, `tables` and `provenance`."""
+"""Lists in the book, from declarations: the directives `fields`, `commands`, `pages`, `analyses`, `tables` and `provenance`."""
 
 import csv
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -10,6 +11,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.declared import declared_analyses
 from nmtlab.cli.main import app as commands
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.results.stored import stored_tables
@@ -57,6 +60,24 @@ class PagesDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         rows = [["index" if page == headings()[0] else page.title, page.question] for page in headings()]
         return self.parse_text_to_nodes(markdown_table(["page", "question"], rows))
+
+
+class AnalysesDirective(SphinxDirective):
+    """`{analyses}`: the questions that analyses ask of runs."""
+
+    def run(self) -> list[nodes.Node]:
+        rows = [
+            [one.question, one.source, f"`{_place(one)}`", "with the run" if one.version else ""]
+            for one in sorted(declared_analyses(), key=_place)
+        ]
+        return self.parse_text_to_nodes(markdown_table(["question", "source", "asked with", "answers stored"], rows))
+
+
+def _place(analysis: Analysis) -> str:
+    """Return the module, without `nmtlab.analysis`, and the name of an analysis."""
+    module = analysis.compute.__module__
+    name = next(name for name, value in vars(import_module(module)).items() if value is analysis)
+    return f"{module.removeprefix('nmtlab.analysis.')}.{name}"
 
 
 class TablesDirective(SphinxDirective):
@@ -139,6 +160,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("fields", FieldsDirective)
     app.add_directive("commands", CommandsDirective)
     app.add_directive("pages", PagesDirective)
+    app.add_directive("analyses", AnalysesDirective)
     app.add_directive("tables", TablesDirective)
     app.add_directive("provenance", ProvenanceDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
