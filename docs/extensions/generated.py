@@ -1,4 +1,4 @@
-"""Lists in the book, from declarations: the directives `fields`, `commands`, `pages`, `analyses`, `tables` and `provenance`."""
+"""Lists in the book, from declarations: settings, commands, pages, questions, tables and where results are from."""
 
 import csv
 import re
