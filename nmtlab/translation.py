@@ -10,22 +10,18 @@ import numpy as np
 import torch
 
 from nmtlab.device import in_parallel
-from nmtlab.models.interface import Memory, Searchable
+from nmtlab.models.interface import Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
-from nmtlab.search.beam import beam_search
-from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.forced import ForcedDecoding, forced_decode_all
-from nmtlab.search.greedy import greedy_search
-from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.planned import planned_search
+from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.searches import Search, usual_search
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.vocabulary import EOS, PAD, UNK
+from nmtlab.text.segmentation.vocabulary import EOS, UNK
 
-Search = Callable[[Searchable, Memory, Sequence[int], str], list[SearchResult]]
-"""Finds translations of a batch, given the model, the memory of the sources, the indices of the batch's lines among
-those to be translated, and the code of the target language."""
+Piece = tuple[int, str]
+"""A token id and the piece as written."""
 
 _BATCHES_AT_ONCE = 8
 """Batches that are translated at once on a CPU, at most: more would wait for Python's lock."""
@@ -143,7 +139,6 @@ class Translator:
         on_progress: Callable[[int], None] = lambda lines: None,
         search: Search | None = None,
         prefixes: Sequence[str] | None = None,
-        hypotheses_per_source: int | None = None,
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
@@ -151,54 +146,32 @@ class Translator:
             lines: plain text, one sentence per line.
             n_best: how many translations of each to return, at most the beam size.
             on_progress: called with the number of lines just finished.
-            search: replaces the settings' beam search and decides how many translations are returned; on a CPU with
-                several threads it is called for several batches at once.
-            prefixes: for each line, the beginning of its translation as plain text, or empty; beam search only.
-            hypotheses_per_source: how many hypotheses of a line `search` keeps at once; the beam size if not given.
+            search: replaces that of the settings, and decides how many translations are returned; on a CPU with several
+                threads it is run on several batches at once.
+            prefixes: for each line, the beginning of its translation as plain text, or empty; of beam search only.
         """
-        prefixed = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
-        greedy = search is None and prefixed is None and self._is_greedy()
-        search = search or self._beam(n_best, prefixed)
+        pieces = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
+        begun = None if pieces is None else [[number for number, _ in of_line] for of_line in pieces]
+        search = search or usual_search(self.settings, self.model.plans_length, n_best, begun)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
-        was_training = self.model.training
-        self.model.eval()
-        hypotheses_per_source = hypotheses_per_source or self.settings.beam_size * (
-            self.settings.length_candidates if self.model.plans_length else 1
-        )
-        budget = max(1, self.settings.batch_tokens // hypotheses_per_source)
-
-        def source_of(batch: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(pad([ids[i] for i in batch])).to(self.model.device)
-
-        def searched(batch: np.ndarray) -> list[SearchResult]:
-            memory = self.model.encode(source_of(batch), self.languages[0])
-            return search(self.model, memory, [filled[i] for i in batch], self.languages[1])
 
         @torch.inference_mode()
         def translate_batches(batches: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
             batches, to_search = tee(batches)
-            if greedy:
-                results = greedy_search(self.model, map(source_of, to_search), self.settings, self.languages)
-            else:
-                results = map(searched, to_search)
-            yield from map(translations_of, batches, results)
+            sources = ((self._padded([ids[i] for i in batch]), [filled[i] for i in batch]) for batch in to_search)
+            for batch, results in zip(batches, search.stream(self.model, sources, self.languages), strict=True):
+                rows = [(lines[filled[i]], ids[i], pieces[filled[i]] if pieces else []) for i in batch]
+                yield self._translations(rows, [result.hypotheses for result in results])
 
-        def translations_of(batch: np.ndarray, results: list[SearchResult]) -> list[Translation]:
-            found = [result.hypotheses for result in results]
-            replaced = self._replacements([lines[filled[i]] for i in batch], [ids[i] for i in batch], found)
-            if prefixed:
-                replaced = [
-                    [_typed(prefixed[filled[i]], hypothesis, copies) for hypothesis, copies in zip(*both, strict=True)]
-                    for i, *both in zip(batch, found, replaced, strict=True)
-                ]
-            return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
-
+        budget = max(1, self.settings.batch_tokens // search.width)
         batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest first: they take the most time
         at_once = _BATCHES_AT_ONCE if self.pipeline.target.size <= _MANY_TYPES else 1
+        was_training = self.model.training
+        self.model.eval()
         # Greedy batches are dealt: a sentence is always decoded beside the same others, and so rounded alike.
-        with closing(in_parallel(translate_batches, batches, self.model.device, at_once, dealt=greedy)) as results:
+        with closing(in_parallel(translate_batches, batches, self.model.device, at_once, search.dealt)) as results:
             for batch, found in zip(batches, results, strict=True):
                 for i, translation in zip(batch, found, strict=True):
                     translations[filled[i]] = translation
@@ -206,24 +179,23 @@ class Translator:
         self.model.train(was_training)
         return translations
 
-    def _is_greedy(self) -> bool:
-        return self.settings.beam_size == 1 and not self.settings.coverage and not self.model.plans_length
+    def _padded(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        return torch.from_numpy(pad(ids)).to(self.model.device)
 
-    def _prefix_pieces(self, prefix: str) -> list[tuple[int, str]]:
+    def _prefix_pieces(self, prefix: str) -> list[Piece]:
         """Return the token ids of a prefix, each with its piece as written."""
         return list(zip(self.pipeline.target_ids(prefix), self.pipeline.target.tokenizer.split(prefix), strict=False))
 
-    def _beam(self, n_best: int, prefixed: list[list[tuple[int, str]]] | None) -> Search:
-        def search(model: Searchable, memory: Memory, indices: Sequence[int], language: str) -> list[SearchResult]:
-            if prefixed is None and model.plans_length:
-                return planned_search(model, memory, self.settings, n_best, language=language)
-            constraints = UNCONSTRAINED
-            if prefixed is not None:
-                rows = [[*(number for number, _ in prefixed[index]), PAD] for index in indices]
-                constraints = Constraints(prefix=torch.from_numpy(pad(rows)).to(model.device))
-            return beam_search(model, memory, self.settings, n_best, constraints=constraints, language=language)
-
-        return search
+    def _translations(
+        self, rows: Sequence[tuple[str, Sequence[int], list[Piece]]], found: Sequence[list[Hypothesis]]
+    ) -> list[Translation]:
+        """Return the translations of lines, each given with its ids and the pieces of its prefix."""
+        replaced = self._replacements([line for line, _, _ in rows], [ids for _, ids, _ in rows], found)
+        replaced = [
+            [_typed(prefix, *one) if prefix else one[1] for one in zip(hypotheses, copies, strict=True)]
+            for (_, _, prefix), hypotheses, copies in zip(rows, found, replaced, strict=True)
+        ]
+        return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
 
     def _replacements(
         self, lines: Sequence[str], ids: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]
@@ -257,9 +229,7 @@ class Translator:
         ]
 
 
-def _typed(
-    prefixed: list[tuple[int, str]], hypothesis: Hypothesis, copied: tuple[Replacement, ...]
-) -> tuple[Replacement, ...]:
+def _typed(prefixed: list[Piece], hypothesis: Hypothesis, copied: tuple[Replacement, ...]) -> tuple[Replacement, ...]:
     """Return the replacements of UNKs in a translation with a prefix: inside the prefix, its pieces as written."""
     pairs = zip(hypothesis.tokens, prefixed, strict=False)
     typed = [Replacement(position, None, piece) for position, (token, (_, piece)) in enumerate(pairs) if token == UNK]

@@ -10,7 +10,7 @@ import torch
 
 from nmtlab.device import in_parallel
 from nmtlab.recipe import SearchSettings
-from nmtlab.search.beam import beam_search
+from nmtlab.search.searches import Beam
 from nmtlab.systems import open_system
 from nmtlab.translation import Translator
 
@@ -109,14 +109,15 @@ def test_two_threads_find_the_translations_of_one(translator, tiny_corpus):
     lines = [*tiny_corpus.lines("train", tiny_corpus.source)][:40]
     at_once, together = [], Barrier(2)
 
-    def search(model, memory, places, language):
-        at_once.append(len(places))
-        if len(at_once) <= 2:
-            together.wait(PATIENCE)
-        return beam_search(model, memory, translator.settings, n_best=2, language=language)
+    class Watched(Beam):
+        def batch(self, model, memory, places, language):
+            at_once.append(len(places))
+            if len(at_once) <= 2:
+                together.wait(PATIENCE)
+            return super().batch(model, memory, places, language)
 
     seen = []
-    parallel = translator.translate(lines, search=search, on_progress=seen.append)
+    parallel = translator.translate(lines, search=Watched(translator.settings, 2), on_progress=seen.append)
     assert sorted(seen[1:]) == sorted(at_once)
     assert sum(at_once) == len(lines)
     torch.set_num_threads(1)

@@ -10,14 +10,13 @@ from tqdm import tqdm
 
 from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe
 from nmtlab.errors import NmtlabError, RecipeError, RunError
-from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
-    from nmtlab.translation import Search, Translation, Translator
+    from nmtlab.translation import Translation
 
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
@@ -109,7 +108,8 @@ def translate(
         )
     lines, which = read_text(input), "last" if last else "best"
 
-    from nmtlab.systems import open_ensemble, open_served, open_system  # after the names are checked: it loads torch
+    from nmtlab.search.searches import Diverse, Sample  # after the names are checked: it loads torch
+    from nmtlab.systems import open_ensemble, open_served, open_system
 
     if engine == "ctranslate2":
         system = open_served(opened, precision or "fp32", recipe.search, which, recipe.machine)
@@ -121,13 +121,12 @@ def translate(
     if prefix:
         more["prefixes"] = _prefixes(prefix, lines)
     elif samples:
-        drawn = _drawn(
-            recipe.search, samples, temperature or 1.0, top_k or 0, top_p or 1.0, 1 if seed is None else seed
-        )
-        more |= {"search": drawn, "hypotheses_per_source": samples}
+        shape = temperature or 1.0, top_k or 0, top_p or 1.0
+        more["search"] = Sample(recipe.search, samples, *shape, 1 if seed is None else seed)
     elif groups:
-        more["search"] = _apart(recipe.search, groups, 0.5 if strength is None else strength)
-    found = _with_progress(system, lines, n_best, more)
+        more["search"] = Diverse(recipe.search, groups, 0.5 if strength is None else strength)
+    with tqdm(total=len(lines), unit=" sentences", disable=None, leave=False) as bar:
+        found = system.translate(lines, n_best, on_progress=bar.update, **more)
     if system.model and system.limitations:
         print(system.limitations, file=sys.stderr)
     shown = [row for number, translation in enumerate(found, start=1) for row in _rows(number, translation, scores)]
@@ -177,28 +176,6 @@ def _prefixes(path: Path, lines: list[str]) -> list[str]:
             "give one line per line of the text, empty for no prefix",
         )
     return prefixes
-
-
-def _drawn(settings: SearchSettings, samples: int, temperature: float, top_k: int, top_p: float, seed: int) -> "Search":
-    from nmtlab.search.sampling import sample
-
-    more, empty = settings.extra_length, settings.allow_empty
-    return lambda model, memory, places, language: sample(
-        model, memory, samples, temperature, top_k, top_p, more, empty, seed, places, language=language
-    )
-
-
-def _apart(settings: SearchSettings, groups: int, strength: float) -> "Search":
-    from nmtlab.search.diverse import diverse_beam_search
-
-    return lambda model, memory, _, language: diverse_beam_search(
-        model, memory, settings, groups, strength, language=language
-    )
-
-
-def _with_progress(system: "Translator", lines: list[str], n_best: int, more: dict[str, Any]) -> "list[Translation]":
-    with tqdm(total=len(lines), unit=" sentences", disable=None, leave=False) as bar:
-        return system.translate(lines, n_best, on_progress=bar.update, **more)
 
 
 def _rows(number: int, translation: "Translation", scores: bool) -> list[str]:

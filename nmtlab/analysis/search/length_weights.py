@@ -4,6 +4,7 @@ A text is translated once with each of many lengths; fewer lengths and other wei
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import pandas as pd
@@ -18,6 +19,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.planned import planned_search
+from nmtlab.search.searches import Planned
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -56,14 +58,8 @@ def translations_by_length(
     """
     run = in_direction(run, corpus)
     system = open_model(run, search, machine=machine)
-    settings = system.settings
-
-    def every_length(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-        every = settings.beam_size * settings.length_candidates
-        return [_best_of_each(one) for one in planned_search(model, memory, settings, every, language=language)]
-
     drawn = draw_sample(corpus, split, sample)
-    found = system.translate(drawn.sources, on_progress=on_progress, search=every_length)
+    found = system.translate(drawn.sources, on_progress=on_progress, search=EveryLength(system.settings))
     rows = [
         (line, rank, len(one.tokens), one.length_log_prob, one.log_prob, text)
         for line, translation in zip(drawn.lines, found, strict=True)
@@ -79,6 +75,15 @@ TRANSLATIONS_BY_LENGTH = Analysis(
     version=1,
     columns=tuple(_COLUMNS),
 )
+
+
+@dataclass(frozen=True)
+class EveryLength(Planned):
+    """The best translation of each of the most probable lengths."""
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        found = planned_search(model, memory, self.settings, self.width, language=language)
+        return [_best_of_each(one) for one in found]
 
 
 def _best_of_each(result: SearchResult) -> SearchResult:

@@ -16,15 +16,13 @@ from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, styles
-from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.hypothesis import SearchResult
-from nmtlab.search.planned import length_candidates, planned_search
+from nmtlab.search.planned import length_candidates
+from nmtlab.search.searches import OfLengths
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
-from nmtlab.translation import Search
 
 LENGTH_COLUMNS = (
     "line", "reference_length", "likeliest", "probability", "expected", "reference_probability", "reference_rank",
@@ -170,8 +168,7 @@ def oracle_lengths(
     translator = opened(in_direction(run, corpus))
     drawn = draw_sample(corpus, split, sample)
     lengths = [len(ids) - 1 for ids in translator.pipeline.encode_target(drawn.targets)]
-    search = told_lengths(lengths, SearchSettings(beam_size=beam_size))
-    found = translator.translate(drawn.sources, search=search, hypotheses_per_source=beam_size)
+    found = translator.translate(drawn.sources, search=OfLengths(SearchSettings(beam_size=beam_size), lengths))
     rows = [
         (line, one.text, length, one.hypotheses[0].log_prob if one.hypotheses else math.nan)
         for line, length, one in zip(drawn.lines, lengths, found, strict=True)
@@ -186,16 +183,6 @@ ORACLE_LENGTHS = Analysis(
     version=1,
     columns=("line", "text", "length", "log_prob"),
 )
-
-
-def told_lengths(lengths: Sequence[int], settings: SearchSettings) -> Search:
-    """Return a search for translations of given lengths, in tokens, one for each line that is translated."""
-
-    def search(model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-        oracle = torch.tensor([lengths[place] for place in places], device=model.device)
-        return planned_search(model, memory, settings, oracle_lengths=oracle, language=language)
-
-    return search
 
 
 def length_errors(found: pd.DataFrame, lengths: tuple[int, ...] = (1, 5, 10)) -> pd.Series:

@@ -7,10 +7,10 @@ import pandas as pd
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.needs import DECODING, PLANNED_LENGTH, check_needs
-from nmtlab.analysis.search.lengths import told_lengths
 from nmtlab.analysis.search.trained_lengths import encoded_pairs, trained_lengths
 from nmtlab.recipe.text import TextSettings
 from nmtlab.runs.run import Run
+from nmtlab.search.searches import OfLengths
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.cleaning import digest, normalise
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -92,9 +92,8 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
         check_needs(run, (PLANNED_LENGTH,))
     pairs = unseen_pairs(run, corpus, part)
     system = open_model(run)
-    settings = system.settings
-    how = {"search": told_lengths(pairs["length"].tolist(), settings), "hypotheses_per_source": settings.beam_size}
-    found = system.translate(pairs["source"].tolist(), **(how if told else {}))
+    search = OfLengths(system.settings, pairs["length"].tolist()) if told else None
+    found = system.translate(pairs["source"].tolist(), search=search)
     return pairs[["part", "line", "length"]].assign(text=[one.text for one in found])
 
 

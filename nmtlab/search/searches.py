@@ -1,0 +1,206 @@
+"""Searches as values: what a translator runs on its batches, and how much each keeps at once."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from nmtlab.models.interface import Memory, Searchable
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.constraints import UNCONSTRAINED, Constraints
+from nmtlab.search.diverse import diverse_beam_search
+from nmtlab.search.greedy import greedy_search
+from nmtlab.search.hypothesis import SearchResult
+from nmtlab.search.planned import planned_search
+from nmtlab.search.sampling import sample
+from nmtlab.text.batching.batches import pad
+from nmtlab.text.segmentation.vocabulary import PAD
+
+Batch = tuple[Tensor, Sequence[int]]
+"""Source ids, (B, S), and the places of the sentences among the lines that are translated, from 0."""
+
+
+class Search(ABC):
+    """A way to find translations."""
+
+    dealt: ClassVar[bool] = False
+    """Whether a batch goes on while the next begins, so that threads are dealt their batches beforehand."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many hypotheses of a sentence are kept at once, by which the size of batches is chosen."""
+
+    def stream(
+        self, model: Searchable, batches: Iterable[Batch], languages: tuple[str, str]
+    ) -> Iterator[list[SearchResult]]:
+        """Yield what is found for the sentences of each batch, in their order.
+
+        Args:
+            model: in evaluation mode.
+            batches: of sentences.
+            languages: codes of the source and target language.
+        """
+        for source, places in batches:
+            yield self.batch(model, model.encode(source, languages[0]), places, languages[1])
+
+    @abstractmethod
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        """Return what is found for a batch.
+
+        Args:
+            model: in evaluation mode.
+            memory: of the sources.
+            places: of the sentences among the lines that are translated.
+            language: code of the target language.
+        """
+
+
+@dataclass(frozen=True)
+class Beam(Search):
+    """Beam search.
+
+    Args:
+        settings: of the search.
+        n_best: hypotheses to return per sentence, at most the beam size.
+        prefixes: ids with which the translation of each line begins, if any.
+    """
+
+    settings: SearchSettings
+    n_best: int = 1
+    prefixes: Sequence[Sequence[int]] | None = None
+
+    @property
+    def width(self) -> int:
+        return self.settings.beam_size
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        constraints = UNCONSTRAINED
+        if self.prefixes is not None:
+            rows = [[*self.prefixes[place], PAD] for place in places]
+            constraints = Constraints(prefix=torch.from_numpy(pad(rows)).to(model.device))
+        return beam_search(model, memory, self.settings, self.n_best, constraints=constraints, language=language)
+
+
+@dataclass(frozen=True)
+class Greedy(Beam):
+    """Beam search with one hypothesis, as a stream: a sentence takes the place of one that has ended."""
+
+    dealt: ClassVar[bool] = True
+
+    def stream(
+        self, model: Searchable, batches: Iterable[Batch], languages: tuple[str, str]
+    ) -> Iterator[list[SearchResult]]:
+        return greedy_search(model, (source for source, _ in batches), self.settings, languages)
+
+
+@dataclass(frozen=True)
+class Planned(Search):
+    """A beam for each of the most probable lengths.
+
+    Args:
+        settings: of the search.
+        n_best: hypotheses to return per sentence.
+    """
+
+    settings: SearchSettings
+    n_best: int = 1
+
+    @property
+    def width(self) -> int:
+        return self.settings.beam_size * self.settings.length_candidates
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        return planned_search(model, memory, self.settings, self.n_best, language=language)
+
+
+@dataclass(frozen=True)
+class OfLengths(Search):
+    """A beam for a given length of each line, for models that plan lengths.
+
+    Args:
+        settings: of the search.
+        lengths: of the translation of each line, in tokens.
+    """
+
+    settings: SearchSettings
+    lengths: Sequence[int]
+
+    @property
+    def width(self) -> int:
+        return self.settings.beam_size
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        wanted = torch.tensor([self.lengths[place] for place in places], device=memory.lengths.device)
+        return planned_search(model, memory, self.settings, oracle_lengths=wanted, language=language)
+
+
+@dataclass(frozen=True)
+class Sample(Search):
+    """Samples instead of a search.
+
+    Args:
+        settings: of lengths.
+        samples: per sentence.
+        temperature, top_k, top_p, seed: as of `sampling.sample`.
+    """
+
+    settings: SearchSettings
+    samples: int
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+
+    @property
+    def width(self) -> int:
+        return self.samples
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        shape = self.samples, self.temperature, self.top_k, self.top_p
+        longest = self.settings.extra_length, self.settings.allow_empty
+        return sample(model, memory, *shape, *longest, self.seed, places, language=language)
+
+
+@dataclass(frozen=True)
+class Diverse(Search):
+    """Diverse beam search: the best translation of each group.
+
+    Args:
+        settings: of the search.
+        groups: of beams.
+        strength: of the penalty for what earlier groups chose.
+    """
+
+    settings: SearchSettings
+    groups: int
+    strength: float = 0.5
+
+    @property
+    def width(self) -> int:
+        return self.settings.beam_size
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        return diverse_beam_search(model, memory, self.settings, self.groups, self.strength, language=language)
+
+
+def usual_search(
+    settings: SearchSettings, plans_length: bool, n_best: int, prefixes: Sequence[Sequence[int]] | None
+) -> Search:
+    """Return the search of some settings.
+
+    Args:
+        settings: of the search.
+        plans_length: whether the model plans lengths.
+        n_best: hypotheses to return per sentence.
+        prefixes: as of `Beam`.
+    """
+    if prefixes is None and plans_length:
+        return Planned(settings, n_best)
+    if prefixes is None and settings.beam_size == 1 and not settings.coverage:
+        return Greedy(settings)
+    return Beam(settings, n_best, prefixes)
