@@ -9,9 +9,9 @@ from dashboards.conftest import PATIENCE
 from dashboards.test_pages import figures, make, notes, told
 
 from nmtlab.analysis.access.translations import stored_translations, translations
-from nmtlab.analysis.languages.directions import DIRECTION_SCORES, direction_scores
-from nmtlab.analysis.languages.gradients import gradient_cosines
-from nmtlab.analysis.languages.layers import language_by_layer, similarity_by_layer
+from nmtlab.analysis.languages.directions import DIRECTION_SCORES
+from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
+from nmtlab.analysis.languages.layers import LANGUAGE_BY_LAYER, SIMILARITY_BY_LAYER
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.dashboards.frame.links import links_to
 from nmtlab.runs.pack import pack
@@ -78,7 +78,7 @@ def test_directions_with_stored_translations_are_shown_at_once_and_all_when_meas
     assert len(figures(page)) == 4
     assert page.many.measure.layout.display == "none"
     assert not any("Not measured" in note for note in notes(page))
-    for analysis in (direction_scores, similarity_by_layer, language_by_layer, gradient_cosines):
+    for analysis in (DIRECTION_SCORES, SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER, GRADIENT_COSINES):
         assert len(analysis.answers(run)) == 1
     scores = DIRECTION_SCORES.answers(run)[0].frame()
     assert scores[["source", "target", "trained"]].to_numpy().tolist() == [
