@@ -16,33 +16,26 @@ async function render({ model, el }) {
   const plotly = globalThis.Plotly ?? (await shared.promise); // Voila's template loads it
   let drawn = 0;
   let width = 0; // of the last drawing; 0 if the current figure has not been drawn
-  let shapes = []; // of the figure, without marks
   let shown = {}; // of the model, in the last drawing
-  const marked = () => [...shapes, ...figureOf(model.get("marks"), plot)];
-  const label = () => plot.setAttribute("aria-label", model.get("label") || "figure");
   let last = Promise.resolve(); // plotly does one thing at a time
   const inTurn = (job) => () => (last = last.then(job, job));
   const draw = inTurn(async () => {
     shown = { spec: model.get("spec"), marks: model.get("marks") };
     const { data, layout } = figureOf(shown.spec, plot);
     plot.setAttribute("role", "img");
-    label();
+    plot.setAttribute("aria-label", model.get("label") || "figure");
     plot.hidden = !data.length; // no figure yet
     width = plot.offsetWidth;
     if (!width) return; // a hidden chart has no width yet and would be drawn twice
     problem.hidden = true;
-    shapes = layout.shapes ?? [];
-    await plotly.react(plot, data, { ...layout, shapes: marked() }, config);
+    const shapes = [...(layout.shapes ?? []), ...figureOf(shown.marks, plot)];
+    await plotly.react(plot, data, { ...layout, shapes }, config);
     if (!drawn) plot.on("plotly_click", clicked);
     plot.dataset.drawn = ++drawn;
   });
-  const mark = inTurn(async () => {
-    if (!width || model.get("spec") !== shown.spec || model.get("marks") === shown.marks) return; // drawn, or will be
-    shown.marks = model.get("marks");
-    label();
-    await plotly.relayout(plot, { shapes: marked() });
-    plot.dataset.drawn = ++drawn;
-  });
+  const mark = () => {
+    if (model.get("spec") === shown.spec && model.get("marks") !== shown.marks) draw(); // else drawn, or will be
+  };
   const clicked = ({ points: [point] }) => {
     const { x, y, customdata = null, xaxis, yaxis, data } = point;
     model.send({ customdata, x, y, xaxis: xaxis._id, yaxis: yaxis._id, meta: data.meta ?? null });
