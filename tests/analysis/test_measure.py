@@ -200,6 +200,7 @@ def test_an_analysis_that_fails_stores_nothing(run):
         (Analysis("?", lambda run: pd.DataFrame(), version=1), {}, "computed by a module-level function"),
         (LENGTHS, {"corpus": "tiny", "scale": Path("x")}, r"argument scale: .* depend on a PosixPath"),
         (LENGTHS, {"corpus": "tiny", "sizes": ({1},)}, r"argument sizes: .* depend on a set"),
+        (LENGTHS, {}, "corpus"),
         (FAILING, {"corpus": "tiny"}, "corpus"),
     ],
 )
@@ -321,12 +322,12 @@ def test_old_answers_of_the_weights_that_are_here_come_after_those_of_the_origin
 
 def test_without_a_text_the_answer_is_the_stored_one_about_whatever_text(run, tiny_corpus):
     with pytest.raises(RunError, match=r"has no stored answer of lengths; name texts"):
-        LENGTHS.of(run)
+        LENGTHS.among([run])
     longer = LENGTHS.of(run, corpus=tiny_corpus, split="test", scale=2.0)
     assert LENGTHS.any_stored(run) is None
     assert LENGTHS.any_stored(run, scale=2.0).equals(longer)
     asked = LENGTHS.of(run, corpus=tiny_corpus, split="test")
-    assert LENGTHS.of(run).equals(asked)
+    assert LENGTHS.among([run]).drop(columns="run").equals(asked)
     assert LENGTHS.any_stored(run, corpus=tiny_corpus) is None
     assert LENGTHS.any_stored(run, split="dev") is None
     assert LENGTHS.any_stored(run, corpus=tiny_corpus, split="test").equals(asked)

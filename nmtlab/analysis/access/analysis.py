@@ -24,7 +24,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 import nmtlab
-from nmtlab.analysis.access.needs import PARENT, Need, check_needs, parent_of, unmet
+from nmtlab.analysis.access.needs import Need, check_needs, unmet
 from nmtlab.errors import RunError
 from nmtlab.figures.view import Numbers, View
 from nmtlab.recipe import MachineSettings, SearchSettings
@@ -53,6 +53,7 @@ class Analysis:
         digits: decimals of the numbers that are shown, few enough to be the same on every machine.
         absent: if nothing is to be shown where no run has a row: the problem and what to do.
         stored_as: name of stored answers, if it is not that of `compute`'s module and function.
+        follows: arguments of `compute` that follow from the run unless they are given, each with how to find it.
     """
 
     question: str
@@ -66,6 +67,7 @@ class Analysis:
     digits: int = 2
     absent: tuple[str, str] | None = None
     stored_as: str = ""
+    follows: tuple[tuple[str, Callable[[Run], Any]], ...] = ()
 
     @property
     def key(self) -> str:
@@ -88,28 +90,24 @@ class Analysis:
         Args:
             run: a trained run, or one packed with the answer.
             on_progress: called with the number of sentences or lines just done.
-            arguments: of `compute`. If one without a default is left out, the answer is `any_stored`; if there is none,
-                a needed parent is the run's.
+            arguments: of `compute`.
 
         Raises:
             NmtlabError: as raised by `compute`; for a run packed with neither its model nor the answer, it names what
                 the run has.
-            RunError: the run lacks what is needed; the stored answer is damaged; another process is computing it; or an
-                argument is left out, and no answer is stored.
+            RunError: the run lacks what is needed; the stored answer is damaged; or another process is computing it.
         """
         run = _in_direction(run, arguments)
-        if self.version and (left_out := self._left_out(arguments)):
-            if (kept := self.any_stored(run, **arguments)) is not None:
-                return kept
-            if left_out != ["parent"] or PARENT not in self.needs:
-                problem = f"run {run.name!r}: has no stored answer of {self.compute.__name__}"
-                raise RunError(problem, "name texts to measure it on")
-            arguments = {**arguments, "parent": parent_of(run)}
+        for name, find in self.follows:
+            if name not in arguments:
+                if (kept := self.any_stored(run, **arguments)) is not None:
+                    return kept
+                arguments = {**arguments, name: find(run)}
         resumed = inspect.isgeneratorfunction(self.compute)
         question = self._question(run, {"start": 0, **arguments} if resumed else arguments) if self.version else None
         if question and (stored := self._stored(run, question)):
             return stored.frame()
-        check_needs(run, [need for need in self.needs if need is not PARENT])  # the parent is among the arguments
+        check_needs(run, self.needs)
         if question and resumed:
             return self._by_sentence(run, question, on_progress or (lambda sentences: None), arguments)
         told = {"on_progress": on_progress} if on_progress else {}
@@ -156,8 +154,16 @@ class Analysis:
         ]
 
     def among(self, runs: Sequence[Run], **arguments: Any) -> pd.DataFrame:
-        """Return the answers for several runs, one below the other, with the label of each in a column `run`."""
-        found = [self.of(run, **arguments).assign(run=run.label) for run in runs]
+        """Return the answers for several runs, one below the other, with the label of each in a column `run`.
+
+        If the text is left out, they are the stored ones, about whatever text.
+
+        Raises:
+            NmtlabError: as of `of`.
+            RunError: the text is left out, and a run has no stored answer.
+        """
+        answer = self._about_any_text if self.version and self._left_out(arguments) else self.of
+        found = [answer(run, **arguments).assign(run=run.label) for run in runs]
         some = [one for one in found if len(one)] or found  # one without rows would change the types of columns
         return pd.concat(some, ignore_index=True) if some else pd.DataFrame()
 
@@ -169,7 +175,7 @@ class Analysis:
             arguments: of `compute`, `table` and `figure`, each by its name.
 
         Raises:
-            NmtlabError: as of `of`.
+            NmtlabError: as of `among`.
             RunError: no run has a row, and it is `absent`.
         """
         if self.figure is None:
@@ -195,11 +201,18 @@ class Analysis:
             raise RunError(f"runs {', '.join(run.name for run in runs)}: {problem}", remedy)
         return found
 
-    def _left_out(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return the arguments of `compute` that have no default and are not given."""
+    def _left_out(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether an argument of `compute` is not given that has no default and does not follow from the run."""
         _, *others = inspect.signature(self.compute).parameters.values()
-        required = [one.name for one in others if one.default is one.empty]
-        return [name for name in required if name not in arguments and name != "start"]
+        required = {one.name for one in others if one.default is one.empty}
+        return bool(required - {"start", *dict(self.follows), *arguments})
+
+    def _about_any_text(self, run: Run, **arguments: Any) -> pd.DataFrame:
+        found = self.any_stored(run, **arguments)
+        if found is None:
+            problem = f"run {run.name!r}: has no stored answer of {self.compute.__name__}"
+            raise RunError(problem, "name texts to measure it on")
+        return found
 
     def _by_sentence(
         self, run: Run, question: MeasureKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]

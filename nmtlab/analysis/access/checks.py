@@ -1,5 +1,6 @@
 """Checks on a run before an analysis starts."""
 
+from nmtlab.analysis.access.needs import COUNTS
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -38,7 +39,4 @@ def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
 def check_counts(pipeline: Pipeline) -> None:
     """Raise `RunError` if it is not known how often a run's types occur in training, as of an imported model."""
     if not pipeline.counts_known:
-        raise RunError(
-            "the frequencies of the model's types are unknown: it was imported without its training text",
-            "name a corpus that they are to be counted in: nmtlab runs import ... --corpus CORPUS",
-        )
+        raise RunError(COUNTS.problem, COUNTS.remedy)

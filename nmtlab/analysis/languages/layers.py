@@ -227,7 +227,7 @@ def insides(run: Run) -> pd.DataFrame:
     Raises:
         RunError: an answer is not stored.
     """
-    alike, read, cosines = (one.of(run) for one in (SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER, GRADIENT_COSINES))
+    alike, read, cosines = (one.among([run]) for one in (SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER, GRADIENT_COSINES))
     last = alike[alike["layer"] == alike["layer"].max()]
     probe = read[(read["layer"] == read["layer"].max()) & (read["units"] == "all")]
     kinds = [_kind(*pair) for pair in zip(cosines["direction"], cosines["other_direction"], strict=True)]

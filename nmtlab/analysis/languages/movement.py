@@ -10,7 +10,7 @@ import torch
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import NEURAL, PARENT, WEIGHTS
+from nmtlab.analysis.access.needs import NEURAL, PARENT, WEIGHTS, parent_of
 from nmtlab.analysis.access.opened import opened
 from nmtlab.figures.marks import with_words
 from nmtlab.figures.theme import BELOW, COLOURS, dressed, log_axis, plain, see_through
@@ -145,6 +145,7 @@ MOVEMENT = Analysis(
     columns=("word", "count", "parent_count", "kind", "length_before", "length", "angle", "distance"),
     table=movement_by_kind,
     figure=movement_figure,
+    follows=(("parent", parent_of),),
 )
 
 

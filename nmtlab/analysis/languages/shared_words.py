@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from nmtlab.alignment.aligner import AlignmentModel, translation_table
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import PARENT
+from nmtlab.analysis.access.needs import parent_of
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES, dressed
 from nmtlab.runs.run import Run
@@ -111,10 +111,10 @@ TYPES_OF_PARENT = Analysis(
     "How much of a child's source text is made of types of its parent's?",
     shared_types,
     source="thesis Table 3.3",
-    needs=(PARENT,),
     version=1,
     columns=("split", "types", "shared_types", "type_share", "tokens", "shared_tokens", "token_share"),
     stored_as="shared_types.shared_types",
+    follows=(("parent", parent_of),),
 )
 
 

@@ -173,7 +173,7 @@ def asked(monkeypatch):
 
     def found(*answers: pd.DataFrame) -> pd.DataFrame:
         of = dict(zip((SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER, GRADIENT_COSINES), answers, strict=True))
-        monkeypatch.setattr(Analysis, "of", lambda analysis, run: of[analysis])
+        monkeypatch.setattr(Analysis, "among", lambda analysis, runs: of[analysis])
         return insides(None)
 
     return found
