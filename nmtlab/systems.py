@@ -13,6 +13,7 @@ from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.served import ServedSystem, served
 from nmtlab.models.build import use_weights
 from nmtlab.recipe import Recipe, SearchSettings
+from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
 from nmtlab.search.ensemble import Ensemble, Mean
@@ -20,7 +21,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training import setup
 from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
 from nmtlab.training.prepare import model_for
-from nmtlab.translation import NO_DECODER, System, Translator
+from nmtlab.translation import System, Translator
 from nmtlab.workspace import Workspace
 
 

@@ -66,9 +66,6 @@ class Translation:
         return self.texts[0]
 
 
-NO_DECODER = "a phrase-based system has no decoder to inspect"
-
-
 class System(Protocol):
     """A translation system: a neural model, an ensemble, or a phrase-based system.
 

@@ -6,12 +6,13 @@ import numpy as np
 
 from nmtlab.baselines.decoder import PhraseDecoder, load_verified_weights
 from nmtlab.baselines.phrase_tokens import source_tokens, translated
+from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import UNK
-from nmtlab.translation import NO_DECODER, Replacement, Translation
+from nmtlab.translation import Replacement, Translation
 
 MODELS = "phrase"
 """Name of the subfolder of a run that has its phrase-based models."""

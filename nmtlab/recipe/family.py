@@ -5,6 +5,9 @@ from typing import ClassVar
 
 from nmtlab.recipe.section import Section
 
+NO_DECODER = "a phrase-based system has no decoder to inspect"
+"""What is missing where a model is not `neural`."""
+
 
 class Family(Section):
     """The settings of a model family."""

@@ -110,8 +110,8 @@ class Analysis:
         check_needs(run, self.needs)
         if question and resumed:
             return self._by_sentence(run, question, on_progress or (lambda sentences: None), arguments)
-        told = {"on_progress": on_progress} if on_progress else {}
-        found = self.compute(run, **arguments, **told)
+        watched = {"on_progress": on_progress} if on_progress else {}
+        found = self.compute(run, **arguments, **watched)
         return _kept(run, question, found) if question else found
 
     def stored(self, run: Run, **arguments: Any) -> pd.DataFrame | None:

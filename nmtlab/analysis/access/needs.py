@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from nmtlab.errors import RunError
+from nmtlab.recipe.family import NO_DECODER
 from nmtlab.runs.run import Run
-from nmtlab.translation import NO_DECODER
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,10 @@ def headings() -> tuple[Heading, ...]:
 
 def _heading(path: Path) -> tuple[int, Heading]:
     for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "PAGE":
-            given = {one.arg: one.value for one in statement.value.keywords}  # type: ignore[attr-defined]
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+            continue
+        if ast.unparse(statement.targets[0]) == "PAGE":
+            given = {one.arg: one.value for one in statement.value.keywords}
             place, title, question = (ast.literal_eval(given[name]) for name in ("place", "title", "question"))
             return place, Heading(path.stem, title, question)
     raise TypeError(f"{path}: a page declares PAGE = About(...)")
