@@ -230,14 +230,14 @@ def test_a_child_may_generate_what_its_parent_can_and_its_text_lacks(parent, rnn
 @pytest.mark.full
 def test_a_child_goes_on_when_its_parent_is_gone(parent, rnn, corpora, here):
     whole = child_of(parent, rnn, corpora, here, "whole")
+    recipe = rnn.with_changes({"transfer.parent": "parent"})
     for name, stop in (("early", 0), ("late", 13)):
         steps = iter(range(1000))
-        recipe = rnn.with_changes({"transfer.parent": "parent"})
         train(name, recipe, corpora[1], here, should_stop=lambda: next(steps) == stop)  # noqa: B023
     gone = parent.folder.rename(parent.folder.with_name("gone"))
     try:
         for name in ("early", "late"):
-            run = train(name, rnn, corpora[1], here, resume=True)
+            run = train(name, recipe, corpora[1], here, resume=True)
             assert run.gradient_norms().equals(whole.gradient_norms())
             assert run.inheritance == whole.inheritance
     finally:
