@@ -10,6 +10,7 @@ from pathlib import Path
 from peers.measurement import CLIP, LABEL_SMOOTHING, SIZE, Measurement, after_warm_up, peak_memory_mib
 from torch.utils.flop_counter import FlopCounterMode
 
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import MachineSettings, Recipe, SearchSettings, named_recipe
 from nmtlab.runs.run import Run
@@ -23,7 +24,6 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.events import Event, Progress
 from nmtlab.training.loop import LOG_EVERY
 from nmtlab.training.objective import training_objective
-from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

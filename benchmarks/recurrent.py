@@ -21,6 +21,7 @@ from peers.bare_recurrent import BareRecurrent
 from torch import Tensor, nn
 
 from nmtlab.device import choose_device
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import MachineSettings, named_recipe
 from nmtlab.text.batching.batch import Batch
@@ -32,7 +33,6 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.objective import training_objective
 from nmtlab.training.optimisers import optimiser_for
-from nmtlab.training.prepare import model_for
 
 BARE = "bare torch, tied"
 UPDATES = 20

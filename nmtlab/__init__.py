@@ -31,7 +31,7 @@ _ROOMS = {
     "open_system": "nmtlab.systems",
     "recipe_names": "nmtlab.recipe",
     "score_texts": "nmtlab.analysis.access.scores",
-    "train": "nmtlab.systems",
+    "train": "nmtlab.training.setup",
     "translations": "nmtlab.analysis.access.translations",
     "write_corpus": "nmtlab.text.artificial",
 }

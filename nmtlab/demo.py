@@ -8,10 +8,10 @@ from typing import Any
 
 from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import train
 from nmtlab.text.artificial import write_corpus
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.events import OnEvent, ignore
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 CORPUS = "demo-artificial"

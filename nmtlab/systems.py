@@ -1,68 +1,19 @@
-"""Train any recipe, and open any run as a translation system."""
+"""Open any run as a translation system."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
-from nmtlab.interchange.ctranslate import Precision
-from nmtlab.interchange.folding import check_exportable
-from nmtlab.interchange.served import ServedSystem, served
-from nmtlab.models.build import use_weights
-from nmtlab.recipe import Recipe, SearchSettings
+from nmtlab.models.build import model_for, use_weights
+from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run, Which
 from nmtlab.search.ensemble import Ensemble, Mean
-from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.training import setup
-from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
-from nmtlab.training.prepare import model_for
 from nmtlab.translation import System, Translator
-from nmtlab.workspace import Workspace
-
-
-def train(
-    name: str,
-    recipe: Recipe,
-    corpus: ParallelCorpus,
-    workspace: Workspace,
-    resume: bool = False,
-    on_event: OnEvent = ignore,
-    should_stop: Callable[[], bool] = lambda: False,
-    allow_overlap: bool = False,
-    minutes: float = math.inf,
-) -> Run:
-    """Train a recipe of any family into a run; see `training.setup.train`.
-
-    A phrase-based system is trained in one pass: a stopped training keeps nothing and cannot be resumed.
-
-    Raises:
-        NmtlabError: a problem that the user can fix; nothing is lost.
-    """
-    if (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
-        return setup.train(name, recipe, corpus, workspace, resume, on_event, should_stop, allow_overlap, minutes)
-    from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
-
-    if resume:
-        raise RunError(f"run {name!r}: a phrase-based training cannot be resumed", "leave out --resume")
-    if minutes < math.inf:
-        raise RunError(f"run {name!r}: a phrase-based training is one pass over the text", "leave out --minutes")
-    current = ""
-
-    def report(what: str, share: float) -> None:
-        nonlocal current
-        if what != current:
-            on_event(Preparing(what))
-        current = what
-
-    run = train_phrase(name, recipe, corpus, workspace, report, should_stop, allow_overlap)
-    best, seconds = run.metrics("validation")["bleu"].max(), run.metrics("end")["seconds"].iloc[-1]
-    on_event(Ended("finished", 1, float(best), float(seconds)))
-    return run
 
 
 def open_system(
@@ -121,30 +72,6 @@ def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
     """
     types = {tensor.dtype for tensor in weights.values()}
     return torch.bfloat16 if types == {torch.bfloat16} else torch.float32
-
-
-def open_served(
-    run: Run,
-    precision: Precision = "fp32",
-    search: SearchSettings | None = None,
-    which: Which = "best",
-    machine: MachineSettings | None = None,
-) -> ServedSystem:
-    """Open a Transformer's run as a system that computes with CTranslate2 on the CPU.
-
-    Args:
-        precision: to compute in.
-        run, search, which: as of `open_system`.
-        machine: its number of threads; CTranslate2's choice if not given.
-
-    Raises:
-        NmtlabError: CTranslate2 is not installed, or lacks a part of the model, the search or the precision, which the
-            message names; or as `open_system`.
-    """
-    check_exportable(run.name, run.recipe)
-    machine = machine or MachineSettings()
-    system = open_model(run, search, which, machine)
-    return served(system, run.recipe.model, precision, machine.threads)
 
 
 def open_ensemble(

@@ -42,7 +42,7 @@ def pytest_runtest_setup() -> Iterator[None]:
 
 def make_workspace(data: Path) -> None:
     from nmtlab.demo import RECURRENT, TRANSFORMERS, demo_corpus, demo_recipe
-    from nmtlab.systems import train
+    from nmtlab.training.setup import train
     from nmtlab.workspace import Workspace
 
     workspace = Workspace(data)

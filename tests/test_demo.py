@@ -6,9 +6,9 @@ from nmtlab import demo
 from nmtlab.demo import CORPUS, LANGUAGE, RECURRENT, TRANSFORMERS, demo_corpus, demo_recipe, demo_runs, finished
 from nmtlab.experiments.results.stored import measured_table
 from nmtlab.runs.run import Run
-from nmtlab.systems import train
 from nmtlab.text.artificial import write_corpus
 from nmtlab.training.events import Validated
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 SHORT = {

@@ -17,7 +17,8 @@ from nmtlab.baselines.translator import PhraseTranslator
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_ensemble, open_model, open_system, train
+from nmtlab.systems import open_ensemble, open_model, open_system
+from nmtlab.training.setup import train
 from nmtlab.translation import System, Translator
 
 PACKAGE = Path(nmtlab.__file__).parent
@@ -84,11 +85,13 @@ def test_no_file_but_its_own_asks_for_the_name_of_a_family_without_a_model():
 
 
 @pytest.mark.full
-def test_a_transformer_opens_without_torchs_symbolic_algebra():
-    """It takes a second to import, and torch does so to draw random numbers on the device `meta`."""
+def test_translation_loads_neither_training_nor_torchs_symbolic_algebra():
+    """Torch imports the latter, which takes a second, to draw random numbers on the device `meta`."""
     program = (
-        "import sys; from pathlib import Path; from nmtlab.runs.run import Run; from nmtlab.systems import open_model; "
-        f"open_model(Run(Path({str(packed_folder('multi30k-de-en.small'))!r}))); print('sympy' in sys.modules)"
+        "import sys; from pathlib import Path; import nmtlab.cli.translate; from nmtlab.runs.run import Run; "
+        "from nmtlab.systems import open_model; "
+        f"print(open_model(Run(Path({str(packed_folder('multi30k-de-en.small'))!r}))).translate(['Ein Hund.'])[0].text)\n"
+        "print(sorted({'nmtlab.training', 'sympy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == "False"
+    assert done.stdout.splitlines() == ["A dog.", "[]"]

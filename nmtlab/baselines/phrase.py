@@ -25,16 +25,13 @@ from nmtlab.text.segmentation.learning import usable_pairs
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.workspace import Workspace
 
-OnProgress = Callable[[str, float], None]
-"""Called with the current step, and the share of it that is done."""
-
 
 def train_phrase(
     name: str,
     recipe: Recipe,
     corpus: ParallelCorpus,
     workspace: Workspace,
-    on_progress: OnProgress = lambda what, share: None,
+    on_step: Callable[[str], None] = lambda what: None,
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
 ) -> Run:
@@ -47,7 +44,7 @@ def train_phrase(
         recipe: of family `phrase`.
         corpus: training corpus.
         workspace: where runs are kept.
-        on_progress: called with the current step, and the share of it that is done.
+        on_step: called with each step as it begins.
         should_stop: polled between steps; a stopped training keeps nothing.
         allow_overlap: accept dev and test pairs that also occur in train; the run records how many.
 
@@ -68,10 +65,13 @@ def train_phrase(
     if folder.exists():
         raise _taken(name)
 
-    def report(what: str, share: float = 0.0) -> None:
+    def report(what: str) -> None:
+        poll()
+        on_step(what)
+
+    def poll() -> None:
         if should_stop():
             raise RunError(f"run {name!r}: stopped before the end, and not kept", "train it again")
-        on_progress(what, share)
 
     started = time.perf_counter()
     report("checking the corpus")
@@ -87,7 +87,7 @@ def train_phrase(
         run = Run.create(
             unfinished / name, recipe, environment([checksum], torch.device("cpu"), overlap=overlap), pipeline
         )
-        score = _learn(run, corpus, report)
+        score = _learn(run, corpus, report, poll)
         seconds = round(time.perf_counter() - started, 3)
         writer = RunWriter(run)
         writer.log("validation", 1, bleu=score, seconds=seconds)
@@ -99,7 +99,7 @@ def train_phrase(
     return Run(folder)
 
 
-def _learn(run: Run, corpus: ParallelCorpus, report: Callable[..., None]) -> float:
+def _learn(run: Run, corpus: ParallelCorpus, report: Callable[[str], None], poll: Callable[[], None]) -> float:
     """Learn and tune the models of a run and return dev BLEU."""
     settings, pipeline, folder = run.recipe.model, run.pipeline, run.folder / MODELS
     folder.mkdir()
@@ -115,7 +115,8 @@ def _learn(run: Run, corpus: ParallelCorpus, report: Callable[..., None]) -> flo
     stacks = run.recipe.search.beam_size
     decoder = PhraseDecoder(folder, Weights(), stacks, settings.distortion_limit, settings.max_phrase_length)
     translator = PhraseTranslator(decoder, pipeline)
-    weights = _tuned(translator, dev, references, settings, report)
+    report("tuning the weights")
+    weights = _tuned(translator, dev, references, settings, poll)
     write_manifest(folder, weights)
     decoder.set_weights(weights)
     report("translating dev")
@@ -127,19 +128,16 @@ def _tuned(
     dev: list[str],
     references: list[list[str]],
     settings: PhraseSettings,
-    report: Callable[..., None],
+    poll: Callable[[], None],
 ) -> Weights:
-    most, evaluations = settings.tuning_sentences, settings.tuning_evaluations
-    done = 0
+    most = settings.tuning_sentences
 
     def score(weights: Weights) -> float:
-        nonlocal done
-        report("tuning the weights", min(1.0, done / evaluations))
-        done += 1
+        poll()
         translator.decoder.set_weights(weights)
         return _bleu(translator, dev[:most], [lines[:most] for lines in references])
 
-    return tune_weights(score, evaluations)
+    return tune_weights(score, settings.tuning_evaluations)
 
 
 def _bleu(translator: PhraseTranslator, source: list[str], references: list[list[str]]) -> float:

@@ -163,9 +163,8 @@ def export(
         run = run.directed(source, target)
 
     from nmtlab.interchange.export import export_model
-    from nmtlab.systems import open_model
 
-    export_model(run, open_model, to, folder, precision, _stored_scores(run, workspace))
+    export_model(run, to, folder, precision, _stored_scores(run, workspace))
     size = sum(path.stat().st_size for path in folder.iterdir())
     print(f"exported {name} to {folder} ({size / 1e6:,.1f} MB); README.md there says how to use it")
 

@@ -108,8 +108,8 @@ def train(
         _print_cost(settings, open_corpora(settings, text, workspace), minutes)
         return
 
-    from nmtlab.systems import train as train_run
     from nmtlab.training.parallel import Group
+    from nmtlab.training.setup import train as train_run
 
     watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
     run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap, minutes or math.inf)

@@ -108,8 +108,9 @@ def translate(
         )
     lines, which = read_text(input), "last" if last else "best"
 
+    from nmtlab.interchange.served import open_served
     from nmtlab.search.searches import Diverse, Sample  # after the names are checked: it loads torch
-    from nmtlab.systems import open_ensemble, open_served, open_system
+    from nmtlab.systems import open_ensemble, open_system
 
     if engine == "ctranslate2":
         system = open_served(opened, precision or "fp32", recipe.search, which, recipe.machine)

@@ -1,6 +1,6 @@
 """Export of a run's model to a folder for another program."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from nmtlab.errors import NmtlabError
@@ -10,13 +10,13 @@ from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.huggingface_export import write_huggingface
 from nmtlab.runs.run import Run
+from nmtlab.systems import open_model
 from nmtlab.text.corpora.lines import new_folder
 from nmtlab.translation import Translator
 
 
 def export_model(
     run: Run,
-    open_model: Callable[[Run], Translator],
     program: Program,
     folder: Path | str,
     precision: Precision = "fp32",
@@ -26,7 +26,6 @@ def export_model(
 
     Args:
         run: of a Transformer, in the direction to export.
-        open_model: opens it.
         program: what to export it for.
         folder: must not exist.
         precision: of the stored matrices; Hugging Face's are in single precision.

@@ -21,7 +21,7 @@ from nmtlab.interchange.architectures import M2M100, architecture_of, our_weight
 from nmtlab.interchange.folder import ModelFolder, check_memory
 from nmtlab.interchange.schemas import Generation
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
-from nmtlab.models.build import use_weights
+from nmtlab.models.build import model_for, use_weights
 from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSettings, load_recipe
 from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.environment import environment
@@ -29,7 +29,6 @@ from nmtlab.runs.run import IMPORTED, Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.counting import counted
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace
 
 _WIDEST_BEAM = 1000

@@ -8,14 +8,16 @@ import torch
 
 from nmtlab.errors import NmtlabError, RecipeError
 from nmtlab.interchange.ctranslate import Precision, library, write_ctranslate2
-from nmtlab.interchange.folding import MAX_POSITIONS
-from nmtlab.recipe import SearchSettings, TransformerSettings
+from nmtlab.interchange.folding import MAX_POSITIONS, check_exportable
+from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.run import Run, Which
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.scores import hypothesis_score
+from nmtlab.systems import open_model
 from nmtlab.text.batching.batches import sorted_batches
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS
-from nmtlab.translation import Translation, Translator
+from nmtlab.translation import Translation
 
 _COMPUTED = {"fp32": "float32", "int8": "int8", "int16": "int16"}
 
@@ -110,23 +112,30 @@ class ServedSystem:
         return Hypothesis(tuple(tokens[: len(tokens) - finished]), log_prob, float(score), finished)
 
 
-def served(
-    system: Translator, model: TransformerSettings, precision: Precision = "fp32", threads: int = 0
+def open_served(
+    run: Run,
+    precision: Precision = "fp32",
+    search: SearchSettings | None = None,
+    which: Which = "best",
+    machine: MachineSettings | None = None,
 ) -> ServedSystem:
-    """Return a system that computes with CTranslate2 what a translator does.
+    """Open a Transformer's run as a system that computes with CTranslate2 on the CPU.
 
     Args:
-        system: with a Transformer that passes `folding.check_exportable`.
-        model: the recipe's model section.
         precision: to compute in.
-        threads: number of CPU threads; CTranslate2's choice if 0.
+        run, search, which: as of `systems.open_system`.
+        machine: its number of threads; CTranslate2's choice if not given.
 
     Raises:
-        NmtlabError, RecipeError: as of `ServedSystem`.
+        NmtlabError: CTranslate2 is not installed, or lacks a part of the model, the search or the precision, which the
+            message names; or as `systems.open_system`.
     """
+    check_exportable(run.name, run.recipe)
+    machine = machine or MachineSettings()
+    system = open_model(run, search, which, machine)
     with TemporaryDirectory() as folder:
-        write_ctranslate2(system, model, Path(folder), precision)
-        return ServedSystem(Path(folder), system.pipeline, system.settings, precision, threads)
+        write_ctranslate2(system, run.recipe.model, Path(folder), precision)
+        return ServedSystem(Path(folder), system.pipeline, system.settings, precision, machine.threads)
 
 
 def _compute_type(precision: Precision) -> str:

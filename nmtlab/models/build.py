@@ -28,10 +28,35 @@ from nmtlab.nn.output import OutputLayer, OutputTypes
 from nmtlab.nn.private import Generators, generators
 from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
 from nmtlab.nn.residual import PostNorm, PreNorm
+from nmtlab.recipe import Recipe
 from nmtlab.recipe.family import Family
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.transformer import TransformerSettings
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS
+
+
+def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = None) -> TranslationModel:
+    """Build the recipe's model for a pipeline, with initial weights from torch's random stream.
+
+    Args:
+        recipe: of a family that is trained by gradient descent.
+        pipeline: has the vocabularies; its direction is the model's default.
+        table: p(target | source), if the recipe's lexicon is a table.
+    """
+    languages = pipeline.source.languages, pipeline.target.languages
+    model = build_model(
+        recipe.model,
+        pipeline.source.size,
+        pipeline.allowed_by_language,
+        pipeline.joint,
+        table,
+        languages,
+        pipeline.first_tokens,
+        pipeline.reads_start,
+    )
+    first = tuple(codes[0] for codes in languages)
+    return model if pipeline.languages == first else model.directed(*pipeline.languages)
 
 
 def build_model(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.build import load_weights
+from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
@@ -28,7 +28,6 @@ from nmtlab.training.inheritance import Inheritance
 from nmtlab.training.metrics import Meter, Update, log_progress
 from nmtlab.training.optimisers import load_moments, moments
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import model_for
 from nmtlab.training.probes import embedding_norms, g_values
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.step import Stepper

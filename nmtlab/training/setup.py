@@ -21,10 +21,9 @@ from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText, check_texts, scored_dev
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.events import OnEvent, Preparing, ignore
+from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import learned_table, needs_table
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
 from nmtlab.training.transfer import check_parent, target_overlap
 from nmtlab.workspace import Workspace
@@ -41,7 +40,9 @@ def train(
     allow_overlap: bool = False,
     minutes: float = math.inf,
 ) -> Run:
-    """Train a model into a run, or resume a training that was interrupted.
+    """Train a recipe of any family into a run, or resume a training that was interrupted.
+
+    A phrase-based system is trained in one pass: a stopped training keeps nothing and cannot be resumed.
 
     Args:
         name: of the run; a new one unless `resume`.
@@ -59,6 +60,16 @@ def train(
     Raises:
         NmtlabError: a problem that the user can fix; nothing is lost.
     """
+    if not (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
+        _check_one_pass(name, resume, minutes)
+        from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
+
+        run = train_phrase(
+            name, recipe, corpus, workspace, lambda what: on_event(Preparing(what)), should_stop, allow_overlap
+        )
+        best, seconds = run.metrics("validation")["bleu"].max(), run.metrics("end")["seconds"].iloc[-1]
+        on_event(Ended("finished", 1, float(best), float(seconds)))
+        return run
     device = choose_device(recipe.machine)
     group = Group.init(device)
     on_event = on_event if group.is_main else ignore
@@ -96,6 +107,13 @@ def train(
     return run
 
 
+def _check_one_pass(name: str, resume: bool, minutes: float) -> None:
+    if resume:
+        raise RunError(f"run {name!r}: a phrase-based training cannot be resumed", "leave out --resume")
+    if minutes < math.inf:
+        raise RunError(f"run {name!r}: a phrase-based training is one pass over the text", "leave out --minutes")
+
+
 class _Checked(NamedTuple):
     """What is found in the corpora of a training: dev text and overlap as of `check_texts`, and their checksums."""
 
@@ -130,9 +148,15 @@ def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> Non
     """Encode the corpora, and learn the translation table if the model needs one."""
     on_event(Preparing("encoding the corpus"))
     mixture = encoded()
-    if needs_table(run):
-        on_event(Preparing("aligning words"))
-        RunWriter(run).save_translation_table(learned_table(run, mixture))
+    if not run.recipe.model.lexical_table or run.translation_table is not None:
+        return
+    on_event(Preparing("aligning words"))
+    from nmtlab.alignment.aligner import translation_table  # its library takes a second to load
+
+    pairs = (
+        (text.source(n)[:-1].tolist(), text.target(n)[:-1].tolist()) for text in mixture.texts for n in range(len(text))
+    )
+    RunWriter(run).save_translation_table(translation_table(pairs, run.pipeline.source.size))
 
 
 def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -> list[ParallelCorpus]:

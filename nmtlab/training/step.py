@@ -18,7 +18,6 @@ from nmtlab.training.noise import word_dropout
 from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import step_seed
 
 
 class Stepper:
@@ -56,7 +55,7 @@ class Stepper:
             batches: one or more, whose gradients are summed.
             rate: learning rate.
         """
-        torch.manual_seed(step_seed(self.settings.seed, step, self.group.rank))
+        torch.manual_seed(_step_seed(self.settings.seed, step, self.group.rank))
         counted = sum(batch.counted_tokens for batch in batches)
         tokens = counted if self.settings.loss_reduction == "mean" else 1
         losses = []
@@ -92,6 +91,14 @@ class Stepper:
         if self.machine.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+def _step_seed(seed: int, step: int, rank: int) -> int:
+    """Return the seed of one update's dropout in one process.
+
+    It depends on nothing else, so a resumed training draws what an uninterrupted one would have drawn.
+    """
+    return int(np.random.SeedSequence((seed, step, rank)).generate_state(1)[0])
 
 
 def _sum(values: Iterable[Tensor]) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import CorpusError, RunError
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.transfer import TransferSettings
@@ -18,7 +19,6 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inherited
-from nmtlab.training.prepare import model_for
 from nmtlab.workspace import Workspace
 
 _FREE = {

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from nmtlab.device import choose_device
+from nmtlab.models.build import model_for
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.batching.batches import Batches
@@ -15,7 +16,6 @@ from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.data import BatchStream
 from nmtlab.training.parallel import Group
-from nmtlab.training.prepare import model_for
 from nmtlab.training.source_use import source_gain
 from nmtlab.training.step import Stepper
 

@@ -14,12 +14,12 @@ from nmtlab.analysis.lexical.neighbours import neighbours
 from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.errors import NmtlabError
+from nmtlab.models.build import model_for
 from nmtlab.recipe import SearchSettings, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.prepare import model_for
 from nmtlab.translation import Translator
 
 TEXTS = {

@@ -14,10 +14,10 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measures.lexical import ALIGNMENT_ERROR, LEFT_SHIFT, NORM_DECIDES, RARE_RECALL, RIGHT_COPIES
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import train
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import gold_links
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 SMALL = {

@@ -32,7 +32,8 @@ from nmtlab.figures.theme import plain
 from nmtlab.models.build import build_model
 from nmtlab.recipe import RnnSettings, find_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system, train
+from nmtlab.systems import open_system
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 HOSTILE = "<script>alert(1)</script>"

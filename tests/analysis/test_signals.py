@@ -9,6 +9,7 @@ import torch
 
 from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS, STORED_SIGNALS, signals, signals_figure
 from nmtlab.errors import CorpusError, RunError
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run
@@ -19,7 +20,6 @@ from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import cross_entropy
 from nmtlab.training.objective import training_objective
-from nmtlab.training.prepare import model_for
 
 MEASURED = pd.DataFrame(
     [

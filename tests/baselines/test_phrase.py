@@ -171,7 +171,7 @@ def test_what_is_stopped_leaves_nothing(tiny_corpus, workspace):
         return "tuning the weights" in told
 
     with pytest.raises(RunError, match="run 'cut': stopped before the end, and not kept; train it again"):
-        train_phrase("cut", RECIPE, tiny_corpus, workspace, lambda what, share: told.append(what), should_stop)
+        train_phrase("cut", RECIPE, tiny_corpus, workspace, told.append, should_stop)
     assert list(workspace.runs.iterdir()) == []
 
 
@@ -182,7 +182,7 @@ def test_what_is_killed_is_no_run(tiny_corpus, workspace):
         "from nmtlab.recipe import named_recipe; from nmtlab.text.corpora.corpus import ParallelCorpus\n"
         "from nmtlab.workspace import Workspace\n"
         "train_phrase('killed', named_recipe('moses'), ParallelCorpus.open(Path(sys.argv[1])), "
-        "Workspace(Path(sys.argv[2])), lambda what, share: print(what, flush=True))"
+        "Workspace(Path(sys.argv[2])), lambda what: print(what, flush=True))"
     )
     arguments = [sys.executable, "-c", program, str(tiny_corpus.folder), str(workspace.data)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:

@@ -6,8 +6,8 @@ import pytest
 
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import train
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 EXACT = ["step", "loss", "perplexity", "gradient_norm", "rate"]

@@ -17,12 +17,13 @@ from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model
 from nmtlab.interchange.huggingface import import_model
+from nmtlab.interchange.served import open_served
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import Recipe, SearchSettings, load_recipe
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.search.scores import hypothesis_score
-from nmtlab.systems import open_model, open_served
+from nmtlab.systems import open_model
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -64,7 +65,7 @@ def lines(tiny_corpus) -> list[str]:
 
 
 def exported(run: Run, folder: Path, program: str = "huggingface", **more) -> Path:
-    export_model(run, open_model, program, folder / "model", **more)
+    export_model(run, program, folder / "model", **more)
     return folder / "model"
 
 

@@ -20,10 +20,11 @@ from nmtlab.interchange.huggingface import import_model
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_model, train
+from nmtlab.systems import open_model
 from nmtlab.text.segmentation.counting import counted
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, UNKNOWN_COUNT
+from nmtlab.training.setup import train
 
 
 @pytest.fixture(scope="session")

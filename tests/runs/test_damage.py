@@ -25,7 +25,8 @@ from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter, writing
-from nmtlab.systems import open_system, train
+from nmtlab.systems import open_system
+from nmtlab.training.setup import train
 
 DEEP = "[" * 100_000
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 from conftest import train_with_two_processes
 
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
 from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.training.objective import training_objective
-from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train
 
 CHANGES = {"model.dropout": 0.0, "training.max_evaluations": 1, "training.accumulate": 3}

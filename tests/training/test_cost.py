@@ -2,10 +2,10 @@
 
 import pytest
 
+from nmtlab.models.build import model_for
 from nmtlab.recipe import named_recipe
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import estimate_cost
-from nmtlab.training.prepare import model_for
 
 
 @pytest.mark.parametrize("joint", [True, False])

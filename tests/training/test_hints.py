@@ -3,9 +3,9 @@
 import pytest
 
 from nmtlab.recipe import named_recipe
-from nmtlab.systems import train
 from nmtlab.training.events import Hint, Validated
 from nmtlab.training.hints import hint
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from conftest import WORDS
 
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import named_recipe
 from nmtlab.systems import open_system
@@ -16,7 +17,6 @@ from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.objective import training_objective
-from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train
 
 SMALL = ["text.min_frequency=1", "model.d_model=16", "training.max_evaluations=2", "machine.threads=1",

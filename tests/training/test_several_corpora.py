@@ -8,6 +8,7 @@ import torch
 from conftest import write_split
 
 from nmtlab.errors import CorpusError, RecipeError, RunError
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -18,7 +19,6 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import estimate_cost
 from nmtlab.training.objective import sentence_log_probs, training_objective
-from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

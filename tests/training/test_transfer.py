@@ -10,6 +10,7 @@ import torch
 from conftest import WORDS
 
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import named_recipe
 from nmtlab.recipe.transfer import TransferSettings
@@ -25,7 +26,6 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inheritance, Inherited
 from nmtlab.training.objective import training_objective
-from nmtlab.training.prepare import model_for
 from nmtlab.training.setup import train
 from nmtlab.training.transfer import inherit, parent_rows, shared_rows, target_overlap
 from nmtlab.workspace import Workspace

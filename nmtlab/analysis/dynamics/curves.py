@@ -13,9 +13,9 @@ import torch
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.models.build import model_for
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
-from nmtlab.training.prepare import model_for
 
 WINDOW = 101
 """Updates in the window that a gradient norm is compared with, centred on its own update."""

@@ -14,7 +14,7 @@ from nmtlab.analysis.access.checks import in_direction
 from nmtlab.analysis.access.needs import SELF_ATTENTION
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
-from nmtlab.models.build import load_weights
+from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.measures import Measure
 from nmtlab.runs.run import Run
@@ -24,7 +24,6 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.objective import training_objective
-from nmtlab.training.prepare import model_for
 
 ENOUGH = 64
 """Number of sentences whose mean norms are those of a text, within a few percent."""

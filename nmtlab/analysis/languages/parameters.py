@@ -8,11 +8,11 @@ import torch
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL
+from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
-from nmtlab.training.prepare import model_for
 
 _COUNTS = ("stored", "used", "trained")
 

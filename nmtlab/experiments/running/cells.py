@@ -12,9 +12,9 @@ from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
-from nmtlab.systems import train
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.events import OnEvent, Preparing, ignore
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 ENDED = ("finished", "diverged")

@@ -5,14 +5,13 @@ import pytest
 import torch
 
 from nmtlab.analysis.languages.parameters import PARAMETER_COUNTS, counted_parameters, parameter_counts
-from nmtlab.models.build import build_model
+from nmtlab.models.build import build_model, model_for
 from nmtlab.recipe import TransformerSettings
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
 from nmtlab.text.segmentation.tokenizers import Words
 from nmtlab.text.segmentation.vocabulary import SPECIALS, Vocabulary
-from nmtlab.training.prepare import model_for
 
 D, F, TYPES = 8, 16, 10
 SOURCE_COUNTS = {"gl": [0, 0, 3, 0, 5, 2, 0, 0, 0, 0], "pt": [0, 0, 4, 1, 6, 0, 2, 0, 0, 0]}  # 3 and 4, 5 together

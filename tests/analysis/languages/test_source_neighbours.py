@@ -8,11 +8,11 @@ from torch import Tensor
 from nmtlab.analysis.languages.cognates import cognate_neighbours
 from nmtlab.analysis.lexical.neighbours import source_neighbours
 from nmtlab.errors import NmtlabError
+from nmtlab.models.build import model_for
 from nmtlab.recipe import SearchSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.prepare import model_for
 from nmtlab.translation import Translator
 
 TEXTS = {

@@ -27,8 +27,8 @@ from nmtlab.experiments.shown.many_languages import (
 from nmtlab.experiments.tables.many_languages import IBERIAN_ROWS, MANY_LANGUAGES, TO_MANY, TO_ONE, WIDTHS
 from nmtlab.experiments.tables.many_text import ARTIFICIAL, IBERIAN
 from nmtlab.experiments.tables.related_text import GL_EN
+from nmtlab.models.build import model_for
 from nmtlab.runs.run import Run
-from nmtlab.training.prepare import model_for
 from nmtlab.workspace import RESULTS
 
 SHARED, HALF = f"shared, {TO_MANY}", f"half private, {TO_MANY}"
