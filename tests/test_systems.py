@@ -90,7 +90,8 @@ def test_translation_loads_neither_training_nor_torchs_symbolic_algebra():
     program = (
         "import sys; from pathlib import Path; import nmtlab.cli.translate; from nmtlab.runs.run import Run; "
         "from nmtlab.systems import open_model; "
-        f"print(open_model(Run(Path({str(packed_folder('multi30k-de-en.small'))!r}))).translate(['Ein Hund.'])[0].text)\n"
+        f"system = open_model(Run(Path({str(packed_folder('multi30k-de-en.small'))!r})))\n"
+        "print(system.translate(['Ein Hund.'])[0].text)\n"
         "print(sorted({'nmtlab.training', 'sympy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

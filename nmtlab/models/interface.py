@@ -7,14 +7,13 @@ C columns of the output: the types that may be produced.
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from nmtlab.errors import RunError
-from nmtlab.nn.private import private_language
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD, UNK
 
@@ -40,7 +39,7 @@ class Memory(Protocol):
     @property
     def mask(self) -> Tensor: ...
 
-    def select(self, sentences: Tensor) -> "Memory":
+    def select(self, sentences: Tensor) -> Self:
         """Return the memory of some sentences, (B',) indices, which may repeat."""
 
 
@@ -54,7 +53,7 @@ class State(Protocol):
     @property
     def output_ids(self) -> Tensor: ...
 
-    def select(self, rows: Tensor) -> "State":
+    def select(self, rows: Tensor) -> Self:
         """Return the state of other slots.
 
         Args:
@@ -63,7 +62,7 @@ class State(Protocol):
                 meaningless. Every sentence has a slot that has not.
         """
 
-    def replace(self, sentences: Tensor, other: "State", others: Tensor) -> "State":
+    def replace(self, sentences: Tensor, other: Self, others: Tensor) -> Self:
         """Return the state with other sentences in place of some, where there is one slot per sentence.
 
         This state is overwritten, and the memory that it attends to: neither can be used any more.
@@ -73,6 +72,10 @@ class State(Protocol):
             other: before the first token, of the same model in the same language.
             others: (n,) indices of its sentences.
         """
+
+
+MemoryT = TypeVar("MemoryT", bound=Memory)
+StateT = TypeVar("StateT", bound=State)
 
 
 def output_index(output_ids: Tensor, types: Tensor) -> Tensor:
@@ -93,11 +96,11 @@ class Record(NamedTuple):
     attention: Tensor
 
 
-class Step(NamedTuple):
+class Step(NamedTuple, Generic[StateT]):
     """One step of a decoder: log-probabilities (B, K, C), the state after it, and a record if requested."""
 
     log_probs: Tensor
-    state: Any
+    state: StateT
     record: Record | None
 
 
@@ -135,8 +138,12 @@ class Sublayer(NamedTuple):
     depth: int  # from 1
 
 
-class Searchable(ABC):
-    """What a search needs of a model, or of several models that translate as one."""
+LanguageCodes = tuple[Sequence[str], Sequence[str]]
+"""Codes of the source languages and of the target languages; empty if not known."""
+
+
+class SourceModel(ABC, Generic[MemoryT]):
+    """What is computed of a source before its translation."""
 
     plans_length = False
     """Whether the model plans the length of a translation in advance instead of generating EOS."""
@@ -147,17 +154,40 @@ class Searchable(ABC):
         """The device of the model."""
 
     @abstractmethod
-    def encode(self, source: Tensor, language: str | None = None) -> Any:
-        """Return the `Memory` of source.
+    def encode(self, source: Tensor, language: str | None = None) -> MemoryT:
+        """Return the memory of source.
 
         Args:
             source: (B, S) ids, ending in EOS and padded with PAD.
             language: code of the source language; the model's default if not given.
         """
 
+    def length_log_probs(self, memory: MemoryT) -> Tensor:
+        """Return log-probabilities (B, n) of the lengths 0 to n - 1.
+
+        Raises:
+            RunError: the model plans no lengths.
+        """
+        raise RunError("the run plans no lengths", "choose a run whose plan_length is true")
+
+
+class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
+    """What a search needs of a model, or of several models that translate as one."""
+
+    training: bool = False
+    """Whether the model is in training; one that is not a module never is."""
+
+    def eval(self) -> Self:
+        """Return the model in evaluation mode."""
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Return the model in training or evaluation mode."""
+        return self
+
     @abstractmethod
-    def start(self, memory: Any, language: str | None = None, length: Tensor | None = None) -> Any:
-        """Return the `State` before the first token, with one slot per sentence.
+    def start(self, memory: MemoryT, language: str | None = None, length: Tensor | None = None) -> StateT:
+        """Return the state before the first token, with one slot per sentence.
 
         Args:
             memory: of B sentences.
@@ -167,7 +197,7 @@ class Searchable(ABC):
         """
 
     @abstractmethod
-    def step(self, state: Any, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
+    def step(self, state: StateT, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step[StateT]:
         """Read one token per slot, and score the next one.
 
         Args:
@@ -186,26 +216,90 @@ class Searchable(ABC):
             RunError: the model does not translate from `source`, or not into `target`.
         """
 
+
+class Trainable(nn.Module, SourceModel[MemoryT]):
+    """What a loss needs of a model, or anything else that follows its gradient."""
+
+    @property
+    def device(self) -> torch.device:
+        return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
+
+    @abstractmethod
+    def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
+        """Return the word vectors that the encoder reads, without positions: (B, S, D).
+
+        Args:
+            source, language: as of `encode`.
+        """
+
+    @abstractmethod
+    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> MemoryT:
+        """Return the memory of source.
+
+        Args:
+            source, language: as of `SourceModel.encode`.
+            embedded: (B, S, D), read instead of the word vectors of source; see `embed_source`.
+        """
+
+    @abstractmethod
+    def forward(self, batch: Batch[Tensor], memory: MemoryT | None = None) -> Tensor:
+        """Return the decoder's states where tokens are predicted, see `target_mask`, row by row: (tokens, D).
+
+        Args:
+            batch: of sentence pairs.
+            memory: of its source, if already computed.
+        """
+
+    @abstractmethod
+    def output_table(self, language: str | None = None) -> OutputTable:
+        """Return the output table of a target language; the model's default if not given."""
+
+    @abstractmethod
+    def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
+        """Return logits, (..., C), for states, (..., D); with the model's default output table if none is given."""
+
     def target_mask(self, target: Tensor) -> Tensor:
         """Return which tokens of padded targets, (B, T), are predicted: bool."""
         return target != PAD
 
-    def length_log_probs(self, memory: Any) -> Tensor:
-        """Return log-probabilities (B, n) of the lengths 0 to n - 1; only for a model that plans lengths."""
-        raise NotImplementedError
+
+class Inspectable(ABC):
+    """What an analysis needs of a model besides: its logits in terms, its embeddings and its norms."""
+
+    @property
+    @abstractmethod
+    def output_ids(self) -> Tensor:
+        """(C,) the type of each column of the logits, ascending, in the model's default target language."""
+
+    def output_index(self, types: Tensor) -> Tensor:
+        """Return the columns of types among `output_ids`; see `interface.output_index`."""
+        return output_index(self.output_ids, types)
+
+    @abstractmethod
+    def explain(self, states: Tensor) -> dict[str, Tensor]:
+        """Return named terms, each (..., C), that add up to the logits of states, (..., D)."""
+
+    @abstractmethod
+    def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
+        """Return the terms of `explain` that are inner products, under the same names."""
+
+    @abstractmethod
+    def embeddings(self) -> dict[str, Tensor]:
+        """Return the embeddings as stored, by use: source, target, output, each (types, D)."""
+
+    def lexicon(self, source_types: Tensor) -> Tensor | None:
+        """Return log-probabilities (n, C) of the translations of source types (n,), each without context.
+
+        None if the model has no lexicon.
+        """
+        return None
+
+    def sublayers(self) -> list[Sublayer]:
+        """Return the normalised sublayers in order, the closing norms included."""
+        return []
 
 
-LanguageCodes = tuple[Sequence[str], Sequence[str]]
-"""Codes of the source languages and of the target languages; empty if not known."""
-
-
-Part = Literal["source_embedding", "encoder", "decoder", "target_embedding", "output", "adapters"]
-"""Parts of a model that a child takes over from its parent one by one."""
-
-VocabularySide = Literal["source", "target"]
-
-
-class TranslationModel(nn.Module, Searchable):
+class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspectable):
     """A model of p(target | source)."""
 
     language_codes: LanguageCodes = ((), ())
@@ -222,99 +316,6 @@ class TranslationModel(nn.Module, Searchable):
         twin = copy.copy(self)
         twin._default = source, target
         return twin
-
-    @property
-    def device(self) -> torch.device:
-        return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
-
-    @abstractmethod
-    def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
-        """Return the word vectors that the encoder reads, without positions: (B, S, D).
-
-        Args:
-            source, language: as of `encode`.
-        """
-
-    @abstractmethod
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Any:
-        """Return the `Memory` of source.
-
-        Args:
-            source, language: as of `Searchable.encode`.
-            embedded: (B, S, D), read instead of the word vectors of source; see `embed_source`.
-        """
-
-    @abstractmethod
-    def forward(self, batch: Batch[Tensor], memory: Any = None) -> Tensor:
-        """Return the decoder's states where tokens are predicted, see `target_mask`, row by row: (tokens, D).
-
-        Args:
-            batch: of sentence pairs.
-            memory: of its source, if already computed.
-        """
-
-    @abstractmethod
-    def output_table(self, language: str | None = None) -> OutputTable:
-        """Return the output table of a target language; the model's default if not given."""
-
-    @abstractmethod
-    def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
-        """Return logits, (..., C), for states, (..., D); with the model's default output table if none is given."""
-
-    @abstractmethod
-    def explain(self, states: Tensor) -> dict[str, Tensor]:
-        """Return named terms, each (..., C), that add up to the logits of states, (..., D)."""
-
-    @abstractmethod
-    def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        """Return the terms of `explain` that are inner products, under the same names."""
-
-    @property
-    @abstractmethod
-    def output_ids(self) -> Tensor:
-        """(C,) the type of each column of `output`, ascending, in the model's default target language."""
-
-    def output_index(self, types: Tensor) -> Tensor:
-        """Return the columns of types among `output_ids`; see `interface.output_index`."""
-        return output_index(self.output_ids, types)
-
-    def lexicon(self, source_types: Tensor) -> Tensor | None:
-        """Return log-probabilities (n, C) of the translations of source types (n,), each without context.
-
-        None if the model has no lexicon.
-        """
-        return None
-
-    @abstractmethod
-    def sublayers(self) -> list[Sublayer]:
-        """Return the normalised sublayers in order, the closing norms included."""
-
-    @abstractmethod
-    def embeddings(self) -> dict[str, Tensor]:
-        """Return the embeddings as stored, by use: source, target, output, each (types, D)."""
-
-    @abstractmethod
-    def vocabulary_parts(self) -> dict[str, tuple[Part, VocabularySide | None]]:
-        """Return the part of each parameter outside encoder and decoder, and the side whose types its rows are.
-
-        The side is None if it has no row for each type. A table that both sides share is under one of its names.
-        """
-
-    def part(self, name: str) -> Part:
-        """Return the part that a parameter belongs to."""
-        if ".adapters." in name:
-            return "adapters"
-        part, _ = self.vocabulary_parts().get(name, (None, None))
-        return part or ("encoder" if name.startswith("encoder") else "decoder")
-
-    def vocabulary_side(self, name: str) -> VocabularySide | None:
-        """Return the side whose types the rows of a parameter are; None if it has no row for each type."""
-        return self.vocabulary_parts().get(name, (None, None))[1]
-
-    def private_language(self, name: str) -> str:
-        """Return the language that a parameter belongs to alone; empty for one that several share."""
-        sources, targets = self.language_codes
-        return private_language(name, (*sources, *targets))
 
     def check_languages(self, source: str | None = None, target: str | None = None) -> None:
         """Check that the model translates from `source` and into `target`, as far as they are given.

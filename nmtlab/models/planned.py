@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import RunError
-from nmtlab.models.transformer import Memory, Transformer, TransformerState
+from nmtlab.models.transformer import Transformer, TransformerMemory, TransformerState
 from nmtlab.nn.length import LengthModel
 from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
@@ -34,11 +34,13 @@ class PlannedTransformer(Transformer):
     def target_mask(self, target: Tensor) -> Tensor:
         return (target != PAD) & (target != EOS)
 
-    def length_log_probs(self, memory: Memory) -> Tensor:
+    def length_log_probs(self, memory: TransformerMemory) -> Tensor:
         states = memory.states if self.length_gradient else memory.states.detach()
         return self.length_model(states, None if memory.bias is None else memory.bias[:, 0, 0], memory.lengths)
 
-    def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
+    def start(
+        self, memory: TransformerMemory, language: str | None = None, length: Tensor | None = None
+    ) -> TransformerState:
         if length is None:
             raise RunError(
                 "a run that plans lengths generates no EOS, which this search needs",

@@ -16,12 +16,9 @@ from nmtlab.models.interface import (
     InnerProduct,
     LanguageCodes,
     OutputTable,
-    Part,
     Record,
     Step,
-    Sublayer,
     TranslationModel,
-    VocabularySide,
 )
 from nmtlab.models.overwriting import overwritten
 from nmtlab.nn.embeddings import WordEmbedding
@@ -64,7 +61,7 @@ class Encoder(nn.Module):
         """Return the word vectors of source, (B, S) ids: (B, S, D)."""
         return self.embedding.table(_without_end(source))
 
-    def forward(self, source: Tensor, embedded: Tensor | None = None) -> "Memory":
+    def forward(self, source: Tensor, embedded: Tensor | None = None) -> "RecurrentMemory":
         """Return the memory of source, (B, S) ids; with other word vectors, (B, S, D), if given."""
         words = _without_end(source)
         padding = words == PAD
@@ -80,7 +77,7 @@ class Encoder(nn.Module):
         states = [state for _, states in readings for state in states]
         bias = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
         read = x if self.lexicon_reads_dropped else embedded
-        return Memory(outputs, states, bias, ~padding, (source != PAD).sum(1) - 1, words, read)
+        return RecurrentMemory(outputs, states, bias, ~padding, (source != PAD).sum(1) - 1, words, read)
 
 
 def _read_backwards(stack: Stack, x: Tensor, lengths: Tensor, padding: Tensor) -> tuple[Tensor, list[CellState]]:
@@ -100,7 +97,7 @@ def _without_end(source: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Memory:
+class RecurrentMemory:
     """The encoder's output.
 
     Args:
@@ -126,13 +123,13 @@ class Memory:
         """(B, S, D), as of a Transformer's memory."""
         return self.values
 
-    def select(self, sentences: Tensor) -> "Memory":
+    def select(self, sentences: Tensor) -> "RecurrentMemory":
         """Return the memory of some sentences."""
         chosen = {name: value[sentences] for name, value in vars(self).items() if isinstance(value, Tensor)}
         last = [tuple(tensor[sentences] for tensor in state) for state in self.last]
         return replace(self, last=last, **chosen)
 
-    def without(self, hidden: Tensor) -> "Memory":
+    def without(self, hidden: Tensor) -> "RecurrentMemory":
         """Return the memory with some positions, (B, S) bool, hidden from attention; each sentence must keep one."""
         return replace(self, bias=self.bias.masked_fill(hidden.unsqueeze(1), -math.inf))
 
@@ -143,7 +140,7 @@ class Attended:
 
     Args:
         keys, values: (B, S, D).
-        bias: as of `Memory`.
+        bias: as of `RecurrentMemory`.
         lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None without a
             lexicon.
     """
@@ -207,7 +204,7 @@ class RecurrentState:
         return RecurrentState(self.output, attended, self.layers, self.h_tilde)
 
 
-class RecurrentModel(TranslationModel):
+class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     """An encoder, and a decoder with global attention and input feeding; assembled in `build`.
 
     Args:
@@ -265,11 +262,11 @@ class RecurrentModel(TranslationModel):
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.encoder.embed(source)
 
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Memory:
+    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> RecurrentMemory:
         self.check_languages(source=language)
         return self.encoder(source, embedded)
 
-    def start(self, memory: Memory, language: str | None = None, length: None = None) -> RecurrentState:
+    def start(self, memory: RecurrentMemory, language: str | None = None, length: None = None) -> RecurrentState:
         return self._start(memory, language, self.output_table(language))
 
     def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
@@ -280,7 +277,7 @@ class RecurrentModel(TranslationModel):
         log_probs = self.output(read, state.output).log_softmax(-1)
         return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
 
-    def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
+    def forward(self, batch: Batch[Tensor], memory: RecurrentMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
         memory = memory or self.encode(batch.source, batch.source_language)
         state = self._start(memory, batch.target_language, None)
@@ -326,20 +323,6 @@ class RecurrentModel(TranslationModel):
         bias = self.lexical.bias.index_select(0, self.output_ids)
         return F.linear(vectors, self.lexical.rows(self.output_ids), bias).log_softmax(-1)
 
-    def sublayers(self) -> list[Sublayer]:
-        return []
-
-    def vocabulary_parts(self) -> dict[str, tuple[Part, VocabularySide | None]]:
-        return {
-            "encoder.embedding.weight": ("source_embedding", "source"),
-            "target_embedding.weight": ("target_embedding", "target"),
-            "output_weight": ("output", "target"),
-            "output_bias": ("output", "target"),
-            "lexical.weight": ("output", "target"),
-            "lexical.bias": ("output", "target"),
-            "lexical.inner.weight": ("output", None),
-        }
-
     def embeddings(self) -> dict[str, Tensor]:
         target = self.target_embedding.weight
         output = target if self.output_weight is None else self.output_weight
@@ -349,7 +332,7 @@ class RecurrentModel(TranslationModel):
         """Return the type of each output column in a target language, the default if not given: (C,)."""
         return self.output_types.types(language or self.default_languages[1])
 
-    def _start(self, memory: Memory, language: str | None, output: OutputTable | None) -> RecurrentState:
+    def _start(self, memory: RecurrentMemory, language: str | None, output: OutputTable | None) -> RecurrentState:
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
         lexical = self._lexical_rows(memory, language)
         attended = Attended(self.attention.keys(memory.values), memory.values, memory.bias, lexical)
@@ -392,7 +375,7 @@ class RecurrentModel(TranslationModel):
         h_tilde = self.combine(torch.cat((context, below), dim=-1)).tanh()
         return replace(state, layers=layers, h_tilde=h_tilde), weights
 
-    def _lexical_rows(self, memory: Memory, language: str | None) -> Tensor | None:
+    def _lexical_rows(self, memory: RecurrentMemory, language: str | None) -> Tensor | None:
         """Return the lexicon's input at each source position, for a target language."""
         if isinstance(self.lexical, TranslationTable):
             return self.lexical(memory.source, self._output_ids(language))

@@ -14,12 +14,10 @@ from nmtlab.models.interface import (
     InnerProduct,
     LanguageCodes,
     OutputTable,
-    Part,
     Record,
     Step,
     Sublayer,
     TranslationModel,
-    VocabularySide,
 )
 from nmtlab.models.layers import KeysValues, Slots
 from nmtlab.models.overwriting import overwritten
@@ -34,7 +32,7 @@ from nmtlab.text.segmentation.vocabulary import BOS, PAD
 
 
 @dataclass(frozen=True)
-class Memory:
+class TransformerMemory:
     """The encoder's output.
 
     Args:
@@ -51,10 +49,10 @@ class Memory:
     def lengths(self) -> Tensor:
         return self.mask.sum(1) - 1
 
-    def select(self, sentences: Tensor) -> "Memory":
+    def select(self, sentences: Tensor) -> "TransformerMemory":
         """Return the memory of some sentences."""
         bias = None if self.bias is None else self.bias[sentences]
-        return Memory(self.states[sentences], bias, self.mask[sentences])
+        return TransformerMemory(self.states[sentences], bias, self.mask[sentences])
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class TransformerState:
         output: table that scores the next token.
         language: code of the target language.
         memory: keys and values of the source, (B, H, S, d_k), one pair per layer.
-        memory_bias: as of `Memory`.
+        memory_bias: as of `TransformerMemory`.
         past: of each layer, in the computed slots.
         position: of the next word, (1,), or (B, 1) if it differs between sentences.
         slots: those of the search.
@@ -145,7 +143,7 @@ class TransformerState:
         return position.repeat(self.slots.shape[0], 1) if position.dim() == 1 else position
 
 
-class Transformer(TranslationModel):
+class Transformer(TranslationModel[TransformerMemory, TransformerState]):
     """Encoder and decoder over shared or separate word embeddings; assembled in `build`.
 
     Args:
@@ -203,7 +201,7 @@ class Transformer(TranslationModel):
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source, language or self.default_languages[0])
 
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Memory:
+    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> TransformerMemory:
         self.check_languages(source=language)
         language = language or self.default_languages[0]
         padding = source == PAD
@@ -216,9 +214,9 @@ class Transformer(TranslationModel):
         x = self._placed(embedded, self._language_vector(0, language), where)
         for layer in self.encoder:
             x = layer(x, bias, language)
-        return Memory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding)
+        return TransformerMemory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding)
 
-    def forward(self, batch: Batch[Tensor], memory: Memory | None = None) -> Tensor:
+    def forward(self, batch: Batch[Tensor], memory: TransformerMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
         memory = memory or self.encode(batch.source, batch.source_language)
         language = batch.target_language or self.default_languages[1]
@@ -249,7 +247,9 @@ class Transformer(TranslationModel):
         units = self.target_embedding.units.items()
         return {name: InnerProduct(widened(vectors[..., some]), widened(rows[:, some])) for name, some in units}
 
-    def start(self, memory: Memory, language: str | None = None, length: Tensor | None = None) -> TransformerState:
+    def start(
+        self, memory: TransformerMemory, language: str | None = None, length: Tensor | None = None
+    ) -> TransformerState:
         table = self.output_table(language)
         language = language or self.default_languages[1]
         projected = (layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder)
@@ -313,15 +313,6 @@ class Transformer(TranslationModel):
                         found.append(Sublayer(f"{side}.{depth - 1}.{name}_residual.norm", side, kind, depth))
             found.append(Sublayer(f"{side}_norm", side, "final", len(layers)))
         return [sublayer for sublayer in found if not isinstance(self.get_submodule(sublayer.name), nn.Identity)]
-
-    def vocabulary_parts(self) -> dict[str, tuple[Part, VocabularySide | None]]:
-        tables: dict[str, tuple[Part, VocabularySide | None]] = {
-            name: (f"{side}_embedding", side)  # type: ignore[misc]
-            for side in ("source", "target")
-            for name, _ in self.named_parameters()
-            if name.startswith(f"{side}_embedding.")
-        }
-        return {**tables, "output_layer.bias": ("output", "target"), "output_layer.g": ("output", None)}
 
     def embeddings(self) -> dict[str, Tensor]:
         source, target = self.default_languages

@@ -93,10 +93,9 @@ def key(language: str) -> str:
     return f"of_{language}"
 
 
-def private_language(name: str, languages: Sequence[str]) -> str:
+def private_language(name: str) -> str:
     """Return the language whose private part a parameter belongs to, given its name; empty if it is shared."""
-    parts = name.split(".")
-    return next((language for language in languages if key(language) in parts), "")
+    return next((part.removeprefix(key("")) for part in name.split(".") if part.startswith(key(""))), "")
 
 
 def generators(languages: Sequence[str]) -> dict[str, torch.Generator]:

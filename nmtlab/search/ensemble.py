@@ -54,7 +54,7 @@ class _Memories:
         return _Memories(tuple(memory.select(sentences) for memory in self.memories))
 
 
-class Ensemble(Searchable):
+class Ensemble(Searchable[_Memories, _States]):
     """Several models with the same vocabularies that are searched as one.
 
     Args:
@@ -67,19 +67,10 @@ class Ensemble(Searchable):
 
     def __init__(self, models: Sequence[TranslationModel], mean: Mean = "arithmetic") -> None:
         self.models, self.mean = list(models), mean
-        self.training = False
         if any(not torch.equal(model.output_ids, models[0].output_ids) for model in self.models):
             raise RunError("ensemble: its runs produce different types", "train them on one vocabulary")
         if any(model.plans_length for model in self.models):
             raise RunError("ensemble: one of its runs plans lengths and generates no EOS", "leave that run out")
-
-    def eval(self) -> "Ensemble":
-        """Return itself: its models are always in evaluation mode."""
-        return self
-
-    def train(self, mode: bool = True) -> "Ensemble":
-        """Return itself, as `eval`."""
-        return self
 
     def directed(self, source: str, target: str) -> "Ensemble":
         """Return the ensemble with another default direction."""
@@ -94,12 +85,14 @@ class Ensemble(Searchable):
         """Return each model's memory."""
         return _Memories(tuple(model.encode(source, language) for model in self.models))
 
-    def start(self, memory: _Memories, language: str | None = None, length: None = None) -> _States:
+    def start(self, memory: _Memories, language: str | None = None, length: Tensor | None = None) -> _States:
         """Return each model's state before the first token; lengths are never planned."""
         pairs = zip(self.models, memory.memories, strict=True)
         return _States(tuple(model.start(model_memory, language) for model, model_memory in pairs))
 
-    def step(self, state: _States, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
+    def step(
+        self, state: _States, token: Tensor, record: bool = False, attention: Tensor | None = None
+    ) -> Step[_States]:
         """Read one token per slot and score the next; the record is the mean over the models' last layers and heads."""
         steps = [
             model.step(model_state, token, record, attention)

@@ -45,7 +45,7 @@ def forced_steps(
         record: keep attention.
         language: code of the target language; the model's default if not given.
     """
-    length = model.target_mask(target).sum(1, keepdim=True) if model.plans_length else None
+    length = _lengths(target) if model.plans_length else None
     state = model.start(memory, language, length)
     token = torch.full_like(target[:, :1], BOS)
     for following in target.T:
@@ -76,8 +76,12 @@ def forced_decode(
 def _of_lengths(model: Searchable, memory: Memory, target: Tensor) -> Tensor:
     """Return the log-probability of each translation's length, (B, 1)."""
     log_probs = model.length_log_probs(memory)
-    length = model.target_mask(target).sum(1, keepdim=True)
-    return log_probs.gather(1, length.clamp_max(log_probs.shape[1] - 1))
+    return log_probs.gather(1, _lengths(target).clamp_max(log_probs.shape[1] - 1))
+
+
+def _lengths(target: Tensor) -> Tensor:
+    """Return the number of tokens of each translation, without EOS: (B, 1)."""
+    return ((target != PAD) & (target != EOS)).sum(1, keepdim=True)
 
 
 @torch.inference_mode()

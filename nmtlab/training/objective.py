@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import TranslationModel, output_index
+from nmtlab.models.interface import Trainable, output_index
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss
@@ -47,7 +47,7 @@ class Term(Protocol):
 
     weights: Mapping[str, float]
 
-    def __call__(self, model: TranslationModel, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+    def __call__(self, model: Trainable, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
         """Return the term's part of the loss on a batch.
 
         Args:
@@ -71,7 +71,7 @@ class CrossEntropy:
             **({LABEL_SMOOTHING: smoothing} if smoothing else {}),
         }
 
-    def __call__(self, model: TranslationModel, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+    def __call__(self, model: Trainable, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
         _, states, mask = forward()
         table = model.output_table(batch.target_language)
         logits = model.output(states, table)
@@ -87,7 +87,7 @@ class Length:
 
     weights: Mapping[str, float] = {LENGTH: 1.0}
 
-    def __call__(self, model: TranslationModel, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+    def __call__(self, model: Trainable, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
         memory, _, mask = forward()
         length = mask.sum(1).masked_fill((batch.target == PAD).all(1), NO_LENGTH)
         loss = length_loss(model.length_log_probs(memory).float(), length, batch.weight)
@@ -110,11 +110,11 @@ class Objective(nn.Module):
     """The sum of several terms on a batch.
 
     Args:
-        model: any translation model.
+        model: to be trained.
         terms: one or more, with distinct names.
     """
 
-    def __init__(self, model: TranslationModel, terms: Sequence[Term]) -> None:
+    def __init__(self, model: Trainable, terms: Sequence[Term]) -> None:
         super().__init__()
         self.model = model
         self.terms = tuple(terms)
@@ -140,18 +140,18 @@ class Objective(nn.Module):
         return Loss(total, values)
 
 
-def training_objective(model: TranslationModel, smoothing: float) -> Objective:
+def training_objective(model: Trainable, smoothing: float) -> Objective:
     """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood."""
     return Objective(model, [CrossEntropy(smoothing), *([Length()] if model.plans_length else [])])
 
 
-def forward_pass(model: TranslationModel, batch: Batch[Tensor]) -> Forward:
+def forward_pass(model: Trainable, batch: Batch[Tensor]) -> Forward:
     """Run a model on a batch of sentence pairs."""
     memory = model.encode(batch.source, batch.source_language)
     return Forward(memory, model(batch, memory), model.target_mask(batch.target))
 
 
-def sentence_log_probs(model: TranslationModel, batch: Batch[Tensor]) -> Tensor:
+def sentence_log_probs(model: Trainable, batch: Batch[Tensor]) -> Tensor:
     """Return log p(target | source) of every pair, (B,), with a gradient; it includes log p of a planned length."""
     memory, states, mask = forward_pass(model, batch)
     table = model.output_table(batch.target_language)

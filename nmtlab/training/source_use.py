@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.models.interface import Trainable, on_device
 from nmtlab.text.batching.batch import Batch
 from nmtlab.training.objective import training_objective
 
 
 @torch.no_grad()
-def source_gain(model: TranslationModel, batches: Iterable[Batch[np.ndarray]]) -> float:
+def source_gain(model: Trainable, batches: Iterable[Batch[np.ndarray]]) -> float:
     """Return how much worse a model predicts targets whose source is that of another sentence, in nats per token.
 
     A model of the target alone has 0. Sources are exchanged within a batch, whose sentences have similar lengths, so

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.nn.private import private_language
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -42,7 +43,7 @@ class Stepper:
         self.no_sync: Callable[[], AbstractContextManager] = nullcontext
         if group.size > 1:
             # A batch leaves out the private parts of the languages that it is not in.
-            private = any(map(model.private_language, self.parameters))
+            private = any(map(private_language, self.parameters))
             parallel = DistributedDataParallel(compiled, find_unused_parameters=private)
             self.objective, self.no_sync = parallel, parallel.no_sync
         self.optimiser, self.moments = optimiser_for(self.settings, self.parameters.values())

@@ -11,6 +11,7 @@ from torch import Tensor
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
+from nmtlab.models.parts import has_one_table, part, vocabulary_side
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.run import Run
@@ -99,7 +100,7 @@ def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) ->
 def freeze(model: TranslationModel, settings: TransferSettings) -> None:
     """Exclude the frozen parts of a model from training."""
     for name, parameter in model.named_parameters():
-        if getattr(settings, model.part(name)) == "freeze":
+        if getattr(settings, part(name)) == "freeze":
             parameter.requires_grad_(False)
 
 
@@ -151,15 +152,15 @@ def inherit(
     reserved = {"source": pipeline.source.vocabulary.reserved, "target": pipeline.target.vocabulary.reserved}
     report = []
     for name, parameter in parameters.items():
-        part, side = model.part(name), model.vocabulary_side(name)
-        use = getattr(settings, part)
+        of, side = part(name), vocabulary_side(name)
+        use = getattr(settings, of)
         if name not in weights:  # of a language that the parent lacks, or of an adapter
             if use == "freeze":
-                raise RunError(f"weight {name!r}: the parent lacks it", f"do not freeze it: set transfer.{part}=tune")
+                raise RunError(f"weight {name!r}: the parent lacks it", f"do not freeze it: set transfer.{of}=tune")
             use = "reset"
         kept = 0 if use == "reset" else _copy(parameter, weights[name], rows[side] if side else None)
         types = None if side is None else len(parameter) - reserved[side]
-        report.append(Inherited(name, part, use, types, kept if side is None else max(0, kept - reserved[side])))
+        report.append(Inherited(name, of, use, types, kept if side is None else max(0, kept - reserved[side])))
     return report
 
 
@@ -168,7 +169,7 @@ def parent_rows(
 ) -> dict[str, np.ndarray]:
     """Return the parent's row for each type of a child, -1 for none, by side; arguments as of `inherit`."""
     known = parent.source.vocabulary
-    if "target_embedding" not in {part for part, _ in model.vocabulary_parts().values()}:
+    if has_one_table(model):
         # One table, trained on both sides, in all languages.
         known = replace(known, counts=known.counts + parent.target.vocabulary.counts)
     return {

@@ -5,6 +5,7 @@ import re
 import torch
 
 from nmtlab.models.interface import TranslationModel
+from nmtlab.nn.private import private_language
 from nmtlab.recipe.machine import MachineSettings
 
 _PEAKS = {
@@ -29,7 +30,7 @@ def update_operations(model: TranslationModel, source_tokens: float, target_toke
     products = len(model.output_ids) * model.output_table().rows.shape[1] * target_tokens
     used = ("", *model.default_languages)
     for name, weight in model.named_parameters():
-        if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name) and model.private_language(name) in used:
+        if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name) and private_language(name) in used:
             products += weight.numel() * (source_tokens if _SOURCE_WEIGHT.fullmatch(name) else target_tokens)
     return 6.0 * products
 

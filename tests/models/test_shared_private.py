@@ -7,7 +7,9 @@ import torch
 from nmtlab.errors import RunError
 from nmtlab.models.build import build_model, load_weights
 from nmtlab.models.interface import on_device
+from nmtlab.models.parts import part, vocabulary_side
 from nmtlab.models.transformer import Transformer
+from nmtlab.nn.private import private_language
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.segmentation.vocabulary import BOS
@@ -91,9 +93,9 @@ def test_a_language_of_its_own_changes_the_translation_and_the_same_weights_do_n
 def test_the_private_parts_of_unused_languages_get_no_gradient(more):
     model = built(settings(**more))
     gradients = backward(model, pairs("pt", "es"))
-    unused = {name for name in gradients if model.private_language(name) not in ("", "pt", "es")}
+    unused = {name for name in gradients if private_language(name) not in ("", "pt", "es")}
     assert unused == {name for name, gradient in gradients.items() if gradient is None}
-    assert {model.private_language(name) for name in unused} == {"gl", "to", "en", "keys"}
+    assert {private_language(name) for name in unused} == {"gl", "to", "en", "keys"}
 
 
 def test_permuting_the_languages_permutes_the_results():
@@ -227,6 +229,6 @@ def test_embeddings_are_those_of_the_languages_in_use():
     table = model.target_embedding
     assert torch.equal(model.embeddings()["source"], torch.cat((table.weight, table.private["of_pt"]), dim=1))
     assert torch.equal(model.embeddings()["output"], torch.cat((table.weight, table.private["of_es"]), dim=1))
-    assert model.part("source_embedding.private.of_pt") == "source_embedding"
-    assert model.vocabulary_side("source_embedding.private.of_pt") == "source"
-    assert built(settings(adapter_width=2)).part("encoder.0.adapters.private.of_pt.down.weight") == "adapters"
+    assert part("source_embedding.private.of_pt") == "source_embedding"
+    assert vocabulary_side("source_embedding.private.of_pt") == "source"
+    assert part("encoder.0.adapters.private.of_pt.down.weight") == "adapters"

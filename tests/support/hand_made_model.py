@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import build_model
-from nmtlab.models.interface import InnerProduct, Memory, OutputTable, State, Step, Sublayer, TranslationModel
+from nmtlab.models.interface import InnerProduct, Inspectable, OutputTable, TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -63,8 +63,11 @@ class Vectors:
     states: Tensor
 
 
-class HandMadeModel(TranslationModel):
+class HandMadeModel(nn.Module, Inspectable):
     """Logits of `word`, and of `lexicon` where there is one; EOS, UNK and all words may be produced."""
+
+    plans_length = False
+    device = torch.device("cpu")
 
     def __init__(self, word: Vectors, lexicon: Vectors | None = None) -> None:
         super().__init__()
@@ -81,9 +84,6 @@ class HandMadeModel(TranslationModel):
     @property
     def output_ids(self) -> Tensor:
         return self.types
-
-    def output_table(self, language: str | None = None) -> OutputTable:
-        raise NotImplementedError
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         width = self.word.rows.shape[1]
@@ -107,27 +107,9 @@ class HandMadeModel(TranslationModel):
             return None
         return (self.lexical.states[source_types] @ self.lexical.rows.T + self.lexical.bias).log_softmax(-1)
 
-    def vocabulary_parts(self) -> dict:
-        return {}
-
     def embeddings(self) -> dict[str, Tensor]:
         specials = torch.zeros(EOS, self.word.rows.shape[1], dtype=self.word.rows.dtype)
         return {"output": torch.cat((specials, self.word.rows))}
-
-    def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
-        raise NotImplementedError
-
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> Memory:
-        raise NotImplementedError
-
-    def start(self, memory: Memory, language: str | None = None, length: None = None) -> State:
-        raise NotImplementedError
-
-    def step(self, state: State, token: Tensor, record: bool = False, attention: None = None) -> Step:
-        raise NotImplementedError
-
-    def sublayers(self) -> list[Sublayer]:
-        return []
 
 
 def at_angle(norms: Sequence[float], cosines: Sequence[float]) -> Tensor:
@@ -141,7 +123,7 @@ def along_the_first_axis(types: int, length: float) -> Tensor:
     return torch.tensor([[length, 0.0]], dtype=torch.float64).repeat(types, 1)
 
 
-def translator(model: TranslationModel, pipeline: Pipeline) -> Translator:
+def translator(model: HandMadeModel | TranslationModel, pipeline: Pipeline) -> Translator:
     """Return a model and its pipeline as analyses take them."""
     return Translator(model.eval(), pipeline, SearchSettings())
 

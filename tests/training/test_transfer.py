@@ -12,6 +12,7 @@ from conftest import WORDS
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError
 from nmtlab.models.build import model_for
 from nmtlab.models.interface import on_device
+from nmtlab.models.parts import part as part_of
 from nmtlab.recipe import named_recipe
 from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.pack import pack
@@ -124,9 +125,8 @@ def test_the_report_counts_the_types_that_the_parents_text_has(parent, rnn, corp
 def test_frozen_parts_do_not_move_by_one_bit_and_the_others_do(parent, rnn, corpora, here, part):
     child = child_of(parent, rnn, corpora, here, f"frozen-{part}", **{f"transfer__{part}": "freeze"})
     start = {name: p.detach().clone() for name, p in _initial(child, parent).named_parameters()}
-    model = model_for(child.recipe, child.pipeline)
     moved = {name: not torch.equal(weight, start[name]) for name, weight in child.weights("last")[0].items()}
-    assert {name for name, has in moved.items() if not has} == {name for name in moved if model.part(name) == part}
+    assert {name for name, has in moved.items() if not has} == {name for name in moved if part_of(name) == part}
 
 
 def _initial(child: Run, parent: Run) -> torch.nn.Module:
@@ -147,7 +147,7 @@ def test_parts_that_are_reset_are_those_of_a_child_alone(parent, rnn, corpora, h
     report = inherit(model, parent.pipeline, parent.weights()[0], parent.pipeline, settings, 1)
     expected = dict(alone.named_parameters())
     for one, (name, weight) in zip(report, model.named_parameters(), strict=True):
-        reset = model.part(name) in ("encoder", "output")
+        reset = part_of(name) in ("encoder", "output")
         assert torch.equal(weight, expected[name]) == (reset or one.kept == 0)
         assert (one.kept == 0) == reset
 

@@ -18,6 +18,8 @@ from nmtlab.analysis.access.opened import opened
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import dressed
 from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.models.parts import vocabulary_side
+from nmtlab.nn.private import private_language
 from nmtlab.runs.run import Run
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
@@ -199,9 +201,8 @@ def cosine_by_part(ours: Gradients, theirs: Gradients, parts: Mapping[str, Model
 
 def _parts(model: TranslationModel) -> dict[str, ModelPart]:
     """Return the part of each shared parameter that is in one, embeddings first."""
-    tables = model.vocabulary_parts()
-    shared = [name for name, _ in model.named_parameters() if not model.private_language(name)]
-    embeddings = {name: EMBEDDINGS for name in shared if tables.get(name, ("", None))[1]}
+    shared = [name for name, _ in model.named_parameters() if not private_language(name)]
+    embeddings = {name: EMBEDDINGS for name in shared if vocabulary_side(name)}
     return embeddings | {name: part for name in shared if (part := _sublayer(name))}
 
 

@@ -10,6 +10,8 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
+from nmtlab.models.parts import has_one_table, part, vocabulary_side
+from nmtlab.nn.private import private_language
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
@@ -78,13 +80,12 @@ def counted_parameters(model: TranslationModel, pipeline: Pipeline) -> pd.DataFr
         `embeddings`, the parameters in tables with a row for each type, output biases included; `body`, the others;
         `total`.
     """
-    tables = model.vocabulary_parts()
-    common = "target_embedding" not in {part for part, _ in tables.values()}
+    common = has_one_table(model)
     numbers = {"embeddings": np.zeros(len(_COUNTS), dtype=int), "body": np.zeros(len(_COUNTS), dtype=int)}
     for name, parameter in model.named_parameters():
-        part, side = tables.get(name, (None, None))
-        sides = _sides(name.startswith("encoder") or part == "source_embedding", common and part == "source_embedding")
-        language = model.private_language(name)
+        side, is_source = vocabulary_side(name), part(name) == "source_embedding"
+        sides = _sides(name.startswith("encoder") or is_source, common and is_source)
+        language = private_language(name)
         stored = parameter.numel()
         used = _used(model, name, language, sides) * stored
         trained = stored if side is None else _seen(pipeline, language, sides) * stored // len(parameter)

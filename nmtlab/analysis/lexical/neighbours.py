@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of, source_vectors, type_of
+from nmtlab.models.parts import part
+from nmtlab.nn.private import private_language
 from nmtlab.search.top import stable_topk
 from nmtlab.text.segmentation.vocabulary import known_counts
 from nmtlab.translation import Translator
@@ -95,8 +97,8 @@ def unit(vectors: Tensor) -> Tensor:
 
 def _languages(system: Translator) -> tuple[str, ...]:
     """Return the source languages if a type has a vector in each of them, else the one in use."""
-    side, parts = system.pipeline.source, system.model.vocabulary_parts().items()
-    private = any(system.model.private_language(name) for name, (part, _) in parts if part == "source_embedding")
+    side, names = system.pipeline.source, (name for name, _ in system.model.named_parameters())
+    private = any(private_language(name) for name in names if part(name) == "source_embedding")
     return side.languages if private else (side.language,)
 
 
