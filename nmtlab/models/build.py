@@ -20,12 +20,11 @@ from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.global_attention import GlobalAttention
-from nmtlab.nn.initialisers import small_normal, xavier_normal
 from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer, OutputTypes
-from nmtlab.nn.private import Generators, generators
+from nmtlab.nn.private import Generators, generators, small_normal, xavier_normal
 from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe import Recipe

@@ -20,7 +20,7 @@ from nmtlab.models.interface import (
     Step,
     TranslationModel,
 )
-from nmtlab.models.overwriting import overwritten
+from nmtlab.models.replacing import overwritten
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length

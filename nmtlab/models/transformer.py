@@ -20,8 +20,8 @@ from nmtlab.models.interface import (
     TranslationModel,
 )
 from nmtlab.models.layers import KeysValues, Slots
-from nmtlab.models.overwriting import overwritten
 from nmtlab.models.past import Past
+from nmtlab.models.replacing import overwritten
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer

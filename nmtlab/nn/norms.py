@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmtlab.nn.once import check_first_derivative
+from nmtlab.nn.autograd import check_first_derivative
 
 EPSILON = 1e-5
 

@@ -4,6 +4,7 @@ Only the private part of the language in use is computed. It has separate parame
 gradient, and a separate random generator, so that initial weights do not depend on which other languages there are.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from zlib import crc32
 
@@ -102,3 +103,13 @@ def generators(languages: Sequence[str]) -> dict[str, torch.Generator]:
     """Return a random generator for each language, which depends on torch's seed and the language's code alone."""
     seed = torch.initial_seed()
     return {code: torch.Generator().manual_seed((seed + (crc32(code.encode()) << 20)) % 2**63) for code in languages}
+
+
+def xavier_normal(linear: SharedLinear | SharedPrivateLinear, generators: Generators) -> None:
+    """Draw weights from N(0, 2/(d_in + d_out)), eq 3.5; biases 0."""
+    linear.draw(math.sqrt(2 / (linear.in_features + linear.out_features)), generators)
+
+
+def small_normal(linear: SharedLinear | SharedPrivateLinear, generators: Generators) -> None:
+    """Draw weights from N(0, 2/(5 d)), SmallInit for attention's square projections; biases 0."""
+    linear.draw(math.sqrt(2 / (5 * linear.in_features)), generators)

@@ -16,9 +16,8 @@ from nmtlab.models.interface import Memory, Record, Searchable, State
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.limits import length_limit
-from nmtlab.search.scores import coverage_penalty, hypothesis_score, optimistic_bound
-from nmtlab.search.top import stable_topk
+from nmtlab.search.scores import coverage_penalty, hypothesis_score, length_limit, optimistic_bound
+from nmtlab.search.topk import stable_topk
 from nmtlab.search.tree import TreeStep, attention_of, record_step
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 

@@ -14,8 +14,7 @@ from nmtlab.errors import RecipeError
 from nmtlab.models.interface import Memory, Searchable, State
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.hypothesis import Hypothesis
-from nmtlab.search.limits import length_limit
-from nmtlab.search.scores import hypothesis_score, optimistic_bound
+from nmtlab.search.scores import hypothesis_score, length_limit, optimistic_bound
 from nmtlab.text.segmentation.vocabulary import BOS, EOS
 
 _BRANCH_BATCH = 16

@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from nmtlab.models.interface import Searchable, State
-from nmtlab.models.overwriting import overwritten
+from nmtlab.models.replacing import overwritten
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.limits import length_limit
-from nmtlab.search.scores import hypothesis_score
-from nmtlab.search.top import stable_topk
+from nmtlab.search.scores import hypothesis_score, length_limit
+from nmtlab.search.topk import stable_topk
 from nmtlab.text.segmentation.vocabulary import BOS, EOS
 
 _IDLE = 8

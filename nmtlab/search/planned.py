@@ -14,8 +14,8 @@ from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import first_beam, search_from
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.limits import length_limit
-from nmtlab.search.top import stable_topk
+from nmtlab.search.scores import length_limit
+from nmtlab.search.topk import stable_topk
 from nmtlab.search.tree import TreeStep, merge_trees
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.limits import length_limit
+from nmtlab.search.scores import length_limit
 from nmtlab.search.tree import TreeStep, attention_of, record_step
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 

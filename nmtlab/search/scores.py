@@ -7,6 +7,7 @@ Lengths |y| count EOS.
 import torch
 from torch import Tensor
 
+from nmtlab.models.interface import Memory
 from nmtlab.recipe.search import SearchSettings
 
 COVERAGE_FLOOR = 1e-3
@@ -64,3 +65,13 @@ def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor) -> Tenso
     if settings.score == "word-reward":
         return log_prob + settings.gamma * length
     return log_prob
+
+
+def length_limit(memory: Memory, extra_length: int) -> Tensor:
+    """Return the most tokens that each translation may have, EOS included: (B,), 1 or more.
+
+    Args:
+        memory: of the sources.
+        extra_length: how many tokens longer than its source a translation may be.
+    """
+    return (memory.lengths + extra_length).clamp_min(1)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import TranslationModel
-from nmtlab.recipe import Recipe
+from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.text.batching.batch import Batch
@@ -20,21 +20,19 @@ from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText
 from nmtlab.text.corpora.corpus import Direction
-from nmtlab.training import checkpoints
-from nmtlab.training.data import BatchStream
+from nmtlab.training.cost import peak_operations, update_operations
 from nmtlab.training.events import Ended, Hint, OnEvent, Prepared, Preparing, Progress, Validated
-from nmtlab.training.hints import hint
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.training.metrics import Meter, Update, log_progress
 from nmtlab.training.optimisers import load_moments, moments
 from nmtlab.training.parallel import Group
-from nmtlab.training.probes import embedding_norms, g_values
+from nmtlab.training.resuming import checkpoint_facts, last_checkpoint, restore_evaluations
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.step import Stepper
 from nmtlab.training.stopping import NOISE_BLEU, DevScore, EarlyStopping
+from nmtlab.training.stream import BatchStream
 from nmtlab.training.transfer import freeze, inherit
-from nmtlab.training.utilisation import peak_operations, update_operations
-from nmtlab.training.validation import DevScores, dev_scores
+from nmtlab.training.validation import DevScores, dev_scores, embedding_norms, g_values
 
 LOG_EVERY = 10
 """Updates between lines of the log, and between checks that the loss is finite."""
@@ -118,7 +116,7 @@ class Trainer:
         Raises:
             RunError: the checkpoint is incomplete or damaged, or the training has ended.
         """
-        last = checkpoints.last_checkpoint(self.run)
+        last = last_checkpoint(self.run)
         if last is None:
             if self.group.is_main:
                 self.writer.truncate_after(0)
@@ -128,7 +126,7 @@ class Trainer:
         load_moments(own.optimiser, own.parameters, own.moments, kept, facts["step"])
         self.step, self.seconds_before = facts["step"], facts["seconds"]
         self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
-        checkpoints.restore_evaluations(facts, self.schedule, self.stopping)
+        restore_evaluations(facts, self.schedule, self.stopping)
         self.meter.restore(facts.get("pending", []), self.device)
         if self.group.is_main:
             self.writer.truncate_after(self.step, facts.get("reported"))
@@ -228,7 +226,7 @@ class Trainer:
             return
         own = self.stepper
         kept = moments(own.optimiser, own.parameters, own.moments, self.step)
-        facts = checkpoints.facts(self.step, self.stream, self.seconds, self.schedule, self.stopping, noted)
+        facts = checkpoint_facts(self.step, self.stream, self.seconds, self.schedule, self.stopping, noted)
         self.writer.save_last(self._weights(), kept, facts)
 
     def _weights(self) -> dict[str, Tensor]:
@@ -236,3 +234,11 @@ class Trainer:
 
     def _seconds_left(self) -> float:
         return self.seconds / max(self.step, 1) * (self.updates - self.step)
+
+
+def hint(recipe: Recipe) -> str:
+    """Return a sentence about a training whose dev BLEU stays below 1, which names recipes for little text."""
+    names = recipe.model.for_little_text
+    if recipe.about in (named_recipe(name).about for name in names):
+        return "dev BLEU is still below 1: more updates may help, or more text"
+    return f"dev BLEU is still below 1; for at most some ten thousand pairs, there are the recipes {', '.join(names)}"

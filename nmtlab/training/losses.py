@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmtlab.nn.once import check_first_derivative
+from nmtlab.nn.autograd import check_first_derivative
 from nmtlab.nn.precision import widened
 
 NO_LENGTH = -1

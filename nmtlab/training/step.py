@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -14,8 +15,8 @@ from nmtlab.nn.private import private_language
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.vocabulary import SPECIALS, UNK
 from nmtlab.training.metrics import Update
-from nmtlab.training.noise import word_dropout
 from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.parallel import Group
@@ -104,3 +105,26 @@ def _step_seed(seed: int, step: int, rank: int) -> int:
 
 def _sum(values: Iterable[Tensor]) -> Tensor:
     return reduce(torch.add, values)
+
+
+def word_dropout(
+    batch: Batch[Tensor], share: float, source_reserved: int = len(SPECIALS), target_reserved: int = len(SPECIALS)
+) -> Batch[Tensor]:
+    """Return a batch with a share of the input words replaced by UNK (thesis 3.3.3.1).
+
+    Args:
+        batch: sentence pairs; the tokens to be predicted are unchanged.
+        share: from 0 to below 1.
+        source_reserved, target_reserved: how many types at the start of each vocabulary are not words and are kept.
+    """
+    if share == 0:
+        return batch
+
+    def dropped(ids: Tensor, reserved: int) -> Tensor:
+        return ids.masked_fill((ids >= reserved) & (torch.rand(ids.shape, device=ids.device) < share), UNK)
+
+    return replace(
+        batch,
+        source=dropped(batch.source, source_reserved),
+        target_input=dropped(batch.target_input, target_reserved),
+    )

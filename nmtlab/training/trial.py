@@ -1,7 +1,8 @@
-"""A short training at a constant learning rate, without a run."""
+"""A short training at a constant learning rate, without a run: does it converge, and does the model use its source?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,15 +10,16 @@ import torch
 
 from nmtlab.device import choose_device
 from nmtlab.models.build import model_for
+from nmtlab.models.interface import Trainable, on_device
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.data import BatchStream
+from nmtlab.training.objective import training_objective
 from nmtlab.training.parallel import Group
-from nmtlab.training.source_use import source_gain
 from nmtlab.training.step import Stepper
+from nmtlab.training.stream import BatchStream
 
 
 class Trial(NamedTuple):
@@ -67,3 +69,31 @@ def short_training(
         if not (math.isfinite(losses[-1]) and math.isfinite(made.norm)):
             return Trial(losses, first, math.nan, diverged=True)
     return Trial(losses, first, source_gain(model, held_out), diverged=False)
+
+
+@torch.no_grad()
+def source_gain(model: Trainable, batches: Iterable[Batch[np.ndarray]]) -> float:
+    """Return how much worse a model predicts targets whose source is that of another sentence, in nats per token.
+
+    A model of the target alone has 0. Sources are exchanged within a batch, whose sentences have similar lengths, so
+    that the length of the source is no clue.
+
+    Args:
+        model: its mode, training or evaluation, is kept; it is evaluated without dropout.
+        batches: of held-out pairs; those with a single pair are left out.
+
+    Returns:
+        The mean negative log-likelihood with exchanged sources, less that with the true ones; NaN without pairs.
+    """
+    was_training = model.training
+    model.eval()
+    objective, difference, tokens = training_objective(model, smoothing=0.0), 0.0, 0
+    for batch in batches:
+        if batch.rows == 1:
+            continue
+        true = on_device(batch, model.device)
+        exchanged = replace(true, source=true.source.roll(1, 0))
+        difference += (objective(exchanged).nll - objective(true).nll).item()
+        tokens += batch.target_tokens
+    model.train(was_training)
+    return difference / tokens if tokens else float("nan")

@@ -1,13 +1,15 @@
-"""Dev BLEU of decoded text, and dev perplexity."""
+"""What is measured at each evaluation: dev BLEU of decoded text, dev perplexity, and norms for the figures."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from nmtlab.evaluation.perplexity import perplexity
 from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.nn.norms import ScaleNorm
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
@@ -94,3 +96,16 @@ def _negative_log_likelihood(
     known = pipeline.target_allowed.copy()
     known[UNK] = False
     return total, tokens, sum(not known[token] for ids in target_ids for token in ids)
+
+
+@torch.no_grad()
+def g_values(model: TranslationModel) -> list[dict[str, Any]]:
+    """Return g of every ScaleNorm, with its sublayer's position in the model (thesis Figures 3.6, 3.7)."""
+    norms = [(sublayer, model.get_submodule(sublayer.name)) for sublayer in model.sublayers()]
+    return [{**sublayer._asdict(), "g": norm.g.item()} for sublayer, norm in norms if isinstance(norm, ScaleNorm)]
+
+
+@torch.no_grad()
+def embedding_norms(model: TranslationModel) -> dict[str, np.ndarray]:
+    """Return the norm of every word vector, (types,), by its use (thesis Figure 3.2)."""
+    return {use: vectors.norm(dim=1).float().cpu().numpy() for use, vectors in model.embeddings().items()}

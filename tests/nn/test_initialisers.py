@@ -3,8 +3,7 @@ import math
 import pytest
 import torch
 
-from nmtlab.nn.initialisers import small_normal, xavier_normal
-from nmtlab.nn.private import SharedLinear
+from nmtlab.nn.private import SharedLinear, small_normal, xavier_normal
 
 # The standard deviation of n normal draws is off by a share of 1/sqrt(2n), here 0.14 %; five of these are allowed.
 TOLERANCE = 0.007

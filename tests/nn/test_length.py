@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nmtlab.nn.initialisers import xavier_normal
 from nmtlab.nn.length import COMPONENTS, LengthModel, mixture_log_probs
+from nmtlab.nn.private import xavier_normal
 
 READS = ("counted-mean", "counted-attention", "mean")
 FORMS = ("mixture", "classifier")

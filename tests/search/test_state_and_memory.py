@@ -15,9 +15,9 @@ from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.exact import exact_search
 from nmtlab.search.forced import forced_decode
-from nmtlab.search.limits import length_limit
 from nmtlab.search.planned import planned_search
 from nmtlab.search.sampling import sample
+from nmtlab.search.scores import length_limit
 from nmtlab.text.segmentation.vocabulary import EOS, PAD, UNK
 
 TYPES = 14

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.models.interface import Record, Searchable, Step
-from nmtlab.models.overwriting import overwritten
+from nmtlab.models.replacing import overwritten
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 

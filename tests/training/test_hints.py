@@ -4,7 +4,7 @@ import pytest
 
 from nmtlab.recipe import named_recipe
 from nmtlab.training.events import Hint, Validated
-from nmtlab.training.hints import hint
+from nmtlab.training.loop import hint
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 

@@ -7,7 +7,7 @@ import torch
 from nmtlab.models.build import build_model
 from nmtlab.recipe import TransformerSettings
 from nmtlab.systems import open_system
-from nmtlab.training.probes import embedding_norms, g_values
+from nmtlab.training.validation import embedding_norms, g_values
 
 ALLOWED = np.array([False, False, *[True] * 10])
 

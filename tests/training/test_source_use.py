@@ -12,7 +12,7 @@ from nmtlab.models.interface import on_device
 from nmtlab.recipe import RnnSettings
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.training.objective import sentence_log_probs
-from nmtlab.training.source_use import source_gain
+from nmtlab.training.trial import source_gain
 
 A, B = batch_of(np.array([[4, 5, 1]] * 2), np.array([[6, 1]] * 2)), batch_of(np.array([[7, 1]]), np.array([[5, 8, 1]]))
 PAIRS = batch_of(np.array([[4, 5, 1], [7, 4, 1], [8, 8, 1]]), np.array([[6, 1, 0], [5, 8, 1], [4, 1, 0]]))

@@ -11,10 +11,10 @@ from nmtlab.progress import ProgressBar
 from nmtlab.recipe import RnnSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.batching.batch import batch_of
+from nmtlab.training.cost import peak_operations, update_operations
 from nmtlab.training.events import Prepared, Progress
 from nmtlab.training.objective import training_objective
 from nmtlab.training.setup import train
-from nmtlab.training.utilisation import peak_operations, update_operations
 from nmtlab.workspace import Workspace
 
 TYPES = 40

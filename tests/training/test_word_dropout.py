@@ -2,7 +2,7 @@ import torch
 
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
-from nmtlab.training.noise import word_dropout
+from nmtlab.training.step import word_dropout
 
 
 def batch(rows: int = 400) -> Batch:

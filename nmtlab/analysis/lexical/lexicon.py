@@ -18,7 +18,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
 from nmtlab.figures.marks import with_tokens
 from nmtlab.figures.theme import COLOURS, dressed, plain
-from nmtlab.search.top import stable_topk
+from nmtlab.search.topk import stable_topk
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 

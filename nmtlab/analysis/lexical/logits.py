@@ -23,7 +23,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import with_tokens
 from nmtlab.figures.theme import COLOURS, dressed, plain
 from nmtlab.models.interface import TranslationModel
-from nmtlab.search.top import stable_topk
+from nmtlab.search.topk import stable_topk
 
 _FACTS = ("id", "word", "count", "rank", "wanted", "logit", "probability")
 _SHOWN = {

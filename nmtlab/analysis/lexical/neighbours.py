@@ -10,7 +10,7 @@ from torch import Tensor
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of, source_vectors, type_of
 from nmtlab.models.parts import part
 from nmtlab.nn.private import private_language
-from nmtlab.search.top import stable_topk
+from nmtlab.search.topk import stable_topk
 from nmtlab.text.segmentation.vocabulary import known_counts
 from nmtlab.translation import Translator
 

@@ -9,7 +9,7 @@ import torch
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.figures.marks import with_tokens
 from nmtlab.figures.theme import COLOURS, FAINT, dressed, plain
-from nmtlab.search.top import stable_topk
+from nmtlab.search.topk import stable_topk
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 
 _SURE = 0.5

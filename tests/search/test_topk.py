@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtlab.search.top import stable_topk
+from nmtlab.search.topk import stable_topk
 
 
 @given(

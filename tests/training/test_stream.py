@@ -7,7 +7,7 @@ from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.data import BatchStream
+from nmtlab.training.stream import BatchStream
 
 
 @pytest.fixture
