@@ -4,7 +4,7 @@ import ctypes
 import os
 import platform
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from queue import SimpleQueue
@@ -47,7 +47,7 @@ def in_parallel(
     device: torch.device,
     most: int,
     dealt: bool = False,
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield the result of each piece of work, in order; on a CPU, each of its threads works on some of them.
 
     Two threads that share the small matrix products of a decoder are hardly faster than one. Close the iterator;

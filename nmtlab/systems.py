@@ -8,6 +8,7 @@ from torch import Tensor
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
 from nmtlab.models.build import model_for, use_weights
+from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
@@ -46,7 +47,7 @@ def open_model(
     search: SearchSettings | None = None,
     which: Which = "best",
     machine: MachineSettings | None = None,
-) -> Translator:
+) -> Translator[TranslationModel]:
     """Return a translator with a run's weights, as constants; arguments as of `open_system`.
 
     Constant weights need no gradients, which makes products faster; `model.requires_grad_()` undoes it.
@@ -80,7 +81,7 @@ def open_ensemble(
     mean: Mean = "arithmetic",
     machine: MachineSettings | None = None,
     which: Which = "best",
-) -> Translator:
+) -> Translator[Ensemble]:
     """Return a translator with the weights of several runs.
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import tee
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ from nmtlab.search.searches import Search, usual_search
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS, UNK
+
+ModelT = TypeVar("ModelT", bound=Searchable)
 
 Piece = tuple[int, str]
 """A token id and the piece as written."""
@@ -75,9 +77,14 @@ class System(Protocol):
         limitations: what it cannot do besides translating, as a sentence without its full stop; empty if nothing.
     """
 
-    pipeline: Pipeline
-    model: Searchable | None
-    limitations: str
+    @property
+    def pipeline(self) -> Pipeline: ...
+
+    @property
+    def model(self) -> Searchable | None: ...
+
+    @property
+    def limitations(self) -> str: ...
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -95,7 +102,7 @@ class System(Protocol):
         """
 
 
-class Translator:
+class Translator(Generic[ModelT]):
     """Segments, searches, replaces unknown words and detokenizes with one model.
 
     Args:
@@ -104,7 +111,7 @@ class Translator:
         settings: search settings.
     """
 
-    def __init__(self, model: Searchable, pipeline: Pipeline, settings: SearchSettings) -> None:
+    def __init__(self, model: ModelT, pipeline: Pipeline, settings: SearchSettings) -> None:
         self.model = model
         self.pipeline = pipeline
         self.settings = settings
@@ -120,7 +127,7 @@ class Translator:
     def limitations(self) -> str:
         return self.pipeline.left_out
 
-    def directed(self, source: str, target: str) -> "Translator":
+    def directed(self, source: str, target: str) -> "Translator[ModelT]":
         """Return a translator in another direction, trained or not, with the same model.
 
         Raises:

@@ -52,10 +52,11 @@ def train_phrase(
         NmtlabError: a problem that the user can fix.
         RunError: the run already exists, or the training was stopped.
     """
-    if recipe.model.neural:
+    if not isinstance(recipe.model, PhraseSettings):
         raise RecipeError(
             f"model.family = {recipe.model.family!r}: not phrase-based", "choose the recipe moses, or one built on it"
         )
+    settings = recipe.model
     if recipe.more_corpora:
         raise RecipeError(
             "more_corpora: a phrase-based system learns from one corpus",
@@ -87,7 +88,7 @@ def train_phrase(
         run = Run.create(
             unfinished / name, recipe, environment([checksum], torch.device("cpu"), overlap=overlap), pipeline
         )
-        score = _learn(run, corpus, report, poll)
+        score = _learn(run, settings, corpus, report, poll)
         seconds = round(time.perf_counter() - started, 3)
         writer = RunWriter(run)
         writer.log("validation", 1, bleu=score, seconds=seconds)
@@ -99,9 +100,11 @@ def train_phrase(
     return Run(folder)
 
 
-def _learn(run: Run, corpus: ParallelCorpus, report: Callable[[str], None], poll: Callable[[], None]) -> float:
+def _learn(
+    run: Run, settings: PhraseSettings, corpus: ParallelCorpus, report: Callable[[str], None], poll: Callable[[], None]
+) -> float:
     """Learn and tune the models of a run and return dev BLEU."""
-    settings, pipeline, folder = run.recipe.model, run.pipeline, run.folder / MODELS
+    pipeline, folder = run.pipeline, run.folder / MODELS
     folder.mkdir()
     pairs = training_tokens(pipeline, list(usable_pairs(corpus, run.recipe.text.max_words, Counter())))
     pairs = [(source, target) for source, target in pairs if source and target]

@@ -1,12 +1,14 @@
 """Translate strings with a phrase-based system."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 
 from nmtlab.baselines.decoder import PhraseDecoder, load_verified_weights
 from nmtlab.baselines.phrase_tokens import source_tokens, translated
 from nmtlab.recipe.family import NO_DECODER
+from nmtlab.recipe.phrase import PhraseSettings
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
@@ -100,7 +102,7 @@ def open_phrase_system(run: Run, search: SearchSettings | None = None) -> Phrase
     Raises:
         RunError: the models are missing or damaged.
     """
-    settings, folder = run.recipe.model, run.folder / MODELS
+    settings, folder = cast(PhraseSettings, run.recipe.model), run.folder / MODELS
     stack_size = (search or run.recipe.search).beam_size
     decoder = PhraseDecoder(
         folder, load_verified_weights(folder), stack_size, settings.distortion_limit, settings.max_phrase_length

@@ -24,7 +24,7 @@ On the way out, `positions = alternating` becomes `halves` by another order of t
 writes them is reordered alike, and nothing else changes.
 """  # noqa: E501 (a table's row is a line)
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,17 +163,7 @@ def our_weights(
         RunError: a weight is missing or superfluous, or tables that should be the same differ.
     """
     take = _Taker(weights)
-    ours: dict[str, Tensor] = {}
-    for side, layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers)):
-        for number in range(layers):
-            for theirs, part in _PARTS.items():
-                if side == "decoder" or not theirs.startswith("encoder_attn"):
-                    for kind in ("weight", "bias"):
-                        name = f"{side}.{number}.{part}.{kind}"
-                        ours[name] = take(f"model.{side}.layers.{number}.{theirs}.{kind}")
-        if settings.placement == "pre":
-            for kind in ("weight", "bias"):
-                ours[f"{side}_norm.{kind}"] = take(f"model.{side}.layer_norm.{kind}")
+    ours = {name: take(theirs) for name, theirs in _layer_names(settings)}
     source, target = _tables(take, settings)
     bias = take.optional(_BIAS)
     bias = torch.zeros(len(target), dtype=target.dtype) if bias is None else bias.flatten()
@@ -261,20 +251,10 @@ def their_weights(ours: Mapping[str, Tensor], settings: TransformerSettings) -> 
     order = torch.arange(settings.d_model)
     if settings.positions == "alternating":
         order = torch.cat((order[::2], order[1::2]))
-    theirs: dict[str, Tensor] = {}
-    for side, layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers)):
-        for number in range(layers):
-            for name, part in _PARTS.items():
-                if side == "decoder" or not name.startswith("encoder_attn"):
-                    for kind in ("weight", "bias"):
-                        weight = ours[f"{side}.{number}.{part}.{kind}"]
-                        theirs[f"model.{side}.layers.{number}.{name}.{kind}"] = _reordered(weight, part, kind, order)
-        if settings.placement == "pre":
-            for kind in ("weight", "bias"):
-                theirs[f"model.{side}.layer_norm.{kind}"] = ours[f"{side}_norm.{kind}"][order]
-    source, target = (ours.get(f"{side}_embedding.weight") for side in ("source", "target"))
-    tables = {_SHARED[0]: source} if target is None else dict(zip(_SHARED[1:], (source, target), strict=True))
-    theirs |= {name: table[:, order] for name, table in tables.items()}
+    theirs = {name: _reordered(ours[of_ours], of_ours, order) for of_ours, name in _layer_names(settings)}
+    tables = [ours[name] for name in ("source_embedding.weight", "target_embedding.weight") if name in ours]
+    names = _SHARED[:1] if len(tables) == 1 else _SHARED[1:]
+    theirs |= {name: table[:, order] for name, table in zip(names, tables, strict=True)}
     theirs[_BIAS] = ours["output_layer.bias"].unsqueeze(0)
     if settings.placement == "pre":  # Pegasus misses them in a file, though they are what it computes itself
         encodings = sinusoids(torch.arange(MAX_POSITIONS), settings.d_model, "halves")
@@ -282,8 +262,26 @@ def their_weights(ours: Mapping[str, Tensor], settings: TransformerSettings) -> 
     return {name: weight.contiguous() for name, weight in theirs.items()}
 
 
-def _reordered(weight: Tensor, part: str, kind: str, order: Tensor) -> Tensor:
-    """Return a weight for another order of the model's units, which it reads, or writes, or neither."""
+def _layer_names(settings: TransformerSettings) -> Iterator[tuple[str, str]]:
+    """Yield our name and theirs of each weight of the layers and of the closing norms."""
+    for side, layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers)):
+        parts = {
+            name: part for name, part in _PARTS.items() if side == "decoder" or not name.startswith("encoder_attn")
+        }
+        names = [
+            (f"{side}.{number}.{part}", f"model.{side}.layers.{number}.{name}")
+            for number in range(layers)
+            for name, part in parts.items()
+        ]
+        closing = [(f"{side}_norm", f"model.{side}.layer_norm")] if settings.placement == "pre" else []
+        for ours, theirs in (*names, *closing):
+            for kind in ("weight", "bias"):
+                yield f"{ours}.{kind}", f"{theirs}.{kind}"
+
+
+def _reordered(weight: Tensor, name: str, order: Tensor) -> Tensor:
+    """Return a weight of ours for another order of the model's units, which it reads, or writes, or neither."""
+    part, _, kind = name.rpartition(".")
     if part.endswith(("norm", "output", "outer")):
         return weight[order]
     return weight[:, order] if kind == "weight" else weight

@@ -14,7 +14,7 @@ import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import torch
@@ -68,7 +68,7 @@ def write_ctranslate2(system: Translator, model: TransformerSettings, folder: Pa
     pipeline = system.pipeline
     types = pipeline.source.vocabulary.types, pipeline.target.vocabulary.types
     start = pipeline.first_tokens.get(pipeline.target.language, BOS)
-    write_model(system.model, model, types, folder, precision, start)
+    write_model(cast(Transformer, system.model), model, types, folder, precision, start)
 
 
 def write_model(

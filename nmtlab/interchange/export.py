@@ -37,13 +37,13 @@ def export_model(
     """
     if program == "huggingface" and precision != "fp32":
         raise NmtlabError(f"precision {precision}: for ctranslate2 only", "leave it out")
-    check_exportable(run.name, run.recipe)
+    settings = check_exportable(run.name, run.recipe)
     with new_folder(folder) as unfinished:
         system = open_model(run)
         if program == "huggingface":
-            write_huggingface(run.name, system, run.recipe.model, unfinished)
+            write_huggingface(run.name, system, settings, unfinished)
         else:
-            write_ctranslate2(system, run.recipe.model, unfinished, precision)
+            write_ctranslate2(system, settings, unfinished, precision)
             _write_subwords(system, unfinished)
         run.recipe.save(unfinished / "recipe.toml")
         write_text(unfinished / "README.md", model_card(run, system.pipeline, program, scores))

@@ -38,13 +38,13 @@ _EPSILONS = {"layer": 1e-5, "rms": 1e-6, "scale": EPSILON**2}
 """What each norm adds to the mean square, or to the variance, before its root; ScaleNorm's is divided by d."""
 
 
-def check_exportable(name: str, recipe: Recipe) -> None:
-    """Check that other programs have the parts of a run's model.
+def check_exportable(name: str, recipe: Recipe) -> TransformerSettings:
+    """Return the settings of a run's model, having checked that other programs have its parts.
 
     Raises:
         RunError: they lack one, which the message names.
     """
-    if not recipe.model.exportable:
+    if not isinstance(recipe.model, TransformerSettings):
         raise RunError(
             f"run {name!r}: model.family = {recipe.model.family!r}: only Transformers can be exported",
             "choose a run of a transformer",
@@ -57,6 +57,7 @@ def check_exportable(name: str, recipe: Recipe) -> None:
         raise lacking(name, f"model.norm = {recipe.model.norm!r}", f"choose a run with {' or '.join(_EPSILONS)}")
     if recipe.text.target_tag == "own":
         raise lacking(name, "text.target_tag = 'own'", "use the folder that the model was imported from")
+    return recipe.model
 
 
 def lacking(name: str, part: str, remedy: str) -> RunError:
@@ -81,7 +82,8 @@ def folded(model: Transformer) -> dict[str, Tensor]:
         if name.endswith("norm.g"):
             weights[f"{name.removesuffix('g')}weight"] = (parameter / math.sqrt(width)).expand(width)
         elif name.endswith("_embedding.weight"):
-            weights[name] = model.get_submodule(name.removesuffix(".weight")).table()
+            embedding = model.source_embedding if name.startswith("source") else model.target_embedding
+            weights[name] = embedding.table()
         else:
             weights[name] = parameter
     if (g := weights.pop("output_layer.g", None)) is not None:

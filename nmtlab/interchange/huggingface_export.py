@@ -6,7 +6,7 @@ languages take Marian's form, `>>xx<<`.
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from safetensors.torch import save
 
@@ -14,6 +14,7 @@ from nmtlab.errors import RunError
 from nmtlab.files import write_text
 from nmtlab.interchange.architectures import architecture_for, config_of, their_weights
 from nmtlab.interchange.folding import MAX_POSITIONS, folded
+from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
@@ -42,7 +43,7 @@ def write_huggingface(name: str, system: Translator, settings: TransformerSettin
     sizes = pipeline.source.size, pipeline.target.size
     _write_json(folder / "config.json", config_of(architecture, settings, sizes, one_table, start))
     _write_json(folder / "generation_config.json", _generation(system.settings, start))
-    weights = their_weights(folded(system.model), settings)
+    weights = their_weights(folded(cast(Transformer, system.model)), settings)
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
     _write_tokenizer(pipeline, one_table, folder)
 

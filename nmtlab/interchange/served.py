@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
@@ -99,7 +100,7 @@ class ServedSystem:
         )
         return [self._ranked(result, limit) for result, limit in zip(results, limits, strict=True)]
 
-    def _ranked(self, result: object, limit: int) -> list[Hypothesis]:
+    def _ranked(self, result: Any, limit: int) -> list[Hypothesis]:
         found = [
             self._hypothesis([self._ids[piece] for piece in pieces][:limit], log_prob)
             for pieces, log_prob in zip(result.hypotheses, result.scores, strict=True)
@@ -130,11 +131,11 @@ def open_served(
         NmtlabError: CTranslate2 is not installed, or lacks a part of the model, the search or the precision, which the
             message names; or as `systems.open_system`.
     """
-    check_exportable(run.name, run.recipe)
+    settings = check_exportable(run.name, run.recipe)
     machine = machine or MachineSettings()
     system = open_model(run, search, which, machine)
     with TemporaryDirectory() as folder:
-        write_ctranslate2(system, run.recipe.model, Path(folder), precision)
+        write_ctranslate2(system, settings, Path(folder), precision)
         return ServedSystem(Path(folder), system.pipeline, system.settings, precision, machine.threads)
 
 

@@ -8,7 +8,7 @@ alike, but for white space at its ends, which only transformers keeps.
 import base64
 from collections.abc import Sequence
 
-from sentencepiece.sentencepiece_model_pb2 import ModelProto, TrainerSpec
+from sentencepiece.sentencepiece_model_pb2 import ModelProto, TrainerSpec  # type: ignore[attr-defined]  # generated
 
 from nmtlab.errors import RunError
 from nmtlab.interchange.folder import ModelFolder

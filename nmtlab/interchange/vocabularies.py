@@ -140,11 +140,11 @@ class _Types:
 def _text(
     settings: TextSettings, languages: Languages, models: Sequence[bytes], types: tuple[_Types, _Types]
 ) -> ImportedText:
-    sides = [
+    source, target = (
         Side(codes[0], ImportedSubwords(model), one.vocabulary(), tuple(codes))
         for codes, model, one in zip(languages, models, types, strict=True)
-    ]
-    return ImportedText(Pipeline(settings, *sides), (types[0].rows, types[1].rows))
+    )
+    return ImportedText(Pipeline(settings, source, target), (types[0].rows, types[1].rows))
 
 
 def _vocabulary(folder: ModelFolder, name: str) -> dict[str, int]:

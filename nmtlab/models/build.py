@@ -145,8 +145,8 @@ def _transformer(settings: TransformerSettings, text: _Text) -> Transformer:
     model = kind(
         source_embedding=target_embedding if shared else embedding(text.source_types, sources),
         target_embedding=target_embedding,
-        encoder=nn.ModuleList(encoder_layer() for _ in range(s.encoder_layers)),
-        decoder=nn.ModuleList(decoder_layer() for _ in range(s.decoder_layers)),
+        encoder=[encoder_layer() for _ in range(s.encoder_layers)],
+        decoder=[decoder_layer() for _ in range(s.decoder_layers)],
         encoder_norm=norm() if closing else nn.Identity(),
         decoder_norm=norm() if closing else nn.Identity(),
         output_layer=OutputLayer(_tensors(allowed), scaled=s.fixnorm and s.norm != "scale"),

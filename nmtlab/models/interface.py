@@ -86,22 +86,18 @@ def output_index(output_ids: Tensor, types: Tensor) -> Tensor:
     return torch.where(output_ids[column] == types, column, unknown)
 
 
-class Record(NamedTuple):
-    """The attention of a decoder step, kept on request.
+class Step(NamedTuple, Generic[StateT]):
+    """One step of a decoder.
 
     Args:
-        attention: weights on the source, (layers, B, K, heads, S).
+        log_probs: (B, K, C).
+        state: after the step.
+        attention: weights on the source, (layers, B, K, heads, S), if requested.
     """
-
-    attention: Tensor
-
-
-class Step(NamedTuple, Generic[StateT]):
-    """One step of a decoder: log-probabilities (B, K, C), the state after it, and a record if requested."""
 
     log_probs: Tensor
     state: StateT
-    record: Record | None
+    attention: Tensor | None = None
 
 
 class OutputTable(NamedTuple):
@@ -205,7 +201,7 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
             token: (B, K) ids.
             record: also return the step's attention.
             attention: weights on the source that replace the model's wherever they are not NaN, broadcastable to those
-                of `Record`, (layers, B, K, heads, S).
+                of `Step`, (layers, B, K, heads, S).
         """
 
     @abstractmethod

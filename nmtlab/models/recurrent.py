@@ -7,6 +7,8 @@ or by the attended rows of the translation table (C), if any.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +18,6 @@ from nmtlab.models.interface import (
     InnerProduct,
     LanguageCodes,
     OutputTable,
-    Record,
     Step,
     TranslationModel,
 )
@@ -73,7 +74,7 @@ class Encoder(nn.Module):
             readings.append(_read_backwards(self.backwards, x, lengths, padding))
         if self.forwards is not None:
             readings.append(self.forwards(x, lengths))
-        outputs = sum(outputs for outputs, _ in readings)
+        outputs = reduce(torch.add, (outputs for outputs, _ in readings))
         states = [state for _, states in readings for state in states]
         bias = torch.zeros_like(padding, dtype=outputs.dtype).masked_fill_(padding, -math.inf).unsqueeze(1)
         read = x if self.lexicon_reads_dropped else embedded
@@ -152,18 +153,20 @@ class Attended:
 
     def select(self, sentences: Tensor) -> "Attended":
         """Return the same for some sentences."""
-        return Attended(*(tensor if tensor is None else tensor[sentences] for tensor in vars(self).values()))
+        lexical = None if self.lexical is None else self.lexical[sentences]
+        return Attended(self.keys[sentences], self.values[sentences], self.bias[sentences], lexical)
 
     def replace(self, sentences: Tensor, other: "Attended", others: Tensor) -> "Attended":
         """Return the same with other sentences in place of some, and overwrite this."""
         bias = overwritten(self.bias, sentences, other.bias[others], 2, -math.inf)
         longest = int((bias == 0).sum(-1).max())
-        pairs = ((self.keys, other.keys), (self.values, other.values), (self.lexical, other.lexical))
-        keys, values, lexical = (
-            mine if mine is None else overwritten(mine, sentences, theirs[others])[:, :longest]
-            for mine, theirs in pairs
-        )
-        return Attended(keys, values, bias[..., :longest], lexical)
+
+        def longer(mine: Tensor, theirs: Tensor) -> Tensor:
+            return overwritten(mine, sentences, theirs[others])[:, :longest]
+
+        both = self.lexical, other.lexical
+        lexical = None if both[0] is None or both[1] is None else longer(both[0], both[1])
+        return Attended(longer(self.keys, other.keys), longer(self.values, other.values), bias[..., :longest], lexical)
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,7 @@ class RecurrentState:
 
     @property
     def output_ids(self) -> Tensor:
+        assert self.output is not None
         return self.output.ids
 
     def select(self, rows: Tensor) -> "RecurrentState":
@@ -238,10 +242,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         language_codes: LanguageCodes = ((), ()),
     ) -> None:
         super().__init__()
-        types, width = target_embedding.weight.shape
+        types, width = target_embedding.stored().shape
         self.encoder = encoder
         self.target_embedding = target_embedding
-        self.cells = nn.ModuleList(cells)
+        self.cells = cast(Sequence[Cell], nn.ModuleList(cells))
         self.feed = Linear(width, cells[0].input.out_features, bias=False)  # h~ into the first cell's pre-activations
         self.attention = attention
         self.combine = Linear(2 * width, width, bias=False)  # W_c
@@ -266,7 +270,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         self.check_languages(source=language)
         return self.encoder(source, embedded)
 
-    def start(self, memory: RecurrentMemory, language: str | None = None, length: None = None) -> RecurrentState:
+    def start(
+        self, memory: RecurrentMemory, language: str | None = None, length: Tensor | None = None
+    ) -> RecurrentState:
         return self._start(memory, language, self.output_table(language))
 
     def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
@@ -275,7 +281,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         state, weights = self._advance(state, self._project(token), nothing, nothing, imposed)
         read = self._read(state.h_tilde, _mixed(weights, state.attended))
         log_probs = self.output(read, state.output).log_softmax(-1)
-        return Step(log_probs, state, Record(weights[None, :, :, None]) if record else None)
+        return Step(log_probs, state, weights[None, :, :, None] if record else None)
 
     def forward(self, batch: Batch[Tensor], memory: RecurrentMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
@@ -286,9 +292,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]
         h_tilde, weights = [], []
         for sums, masks in zip(projected, dropped, strict=True):
-            state, attended = self._advance(state, sums, masks, recurrent)
+            state, of_word = self._advance(state, sums, masks, recurrent)
             h_tilde.append(state.h_tilde)
-            weights.append(attended)
+            weights.append(of_word)
         kept = batch.target != PAD
         attended = _mixed(torch.cat(weights, dim=1), state.attended)
         return self._read(torch.cat(h_tilde, dim=1)[kept], attended if attended is None else attended[kept])
@@ -296,7 +302,8 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
         ids = self._output_ids(language)
-        return OutputTable(ids, torch.cat(list(self._rows(ids).values()), dim=-1), sum(self._biases(ids).values()))
+        bias = reduce(torch.add, self._biases(ids).values())
+        return OutputTable(ids, torch.cat(list(self._rows(ids).values()), dim=-1), bias)
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         table = table or self.output_table()
@@ -324,9 +331,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         return F.linear(vectors, self.lexical.rows(self.output_ids), bias).log_softmax(-1)
 
     def embeddings(self) -> dict[str, Tensor]:
-        target = self.target_embedding.weight
+        target = self.target_embedding.stored()
         output = target if self.output_weight is None else self.output_weight
-        return {"source": self.encoder.embedding.weight, "target": target, "output": output}
+        return {"source": self.encoder.embedding.stored(), "target": target, "output": output}
 
     def _output_ids(self, language: str | None = None) -> Tensor:
         """Return the type of each output column in a target language, the default if not given: (C,)."""
@@ -363,12 +370,12 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
             The new state, and the weights on the source, (B, K, S).
         """
         sums = sums + self.feed(state.h_tilde)
-        below = None
-        layers = []
+        below = sums
+        layers: list[CellState] = []
         for cell, before, mask, recurrent_mask in zip(self.cells, state.layers, masks, recurrent, strict=True):
-            after = cell(sums if below is None else cell.project(below), before, recurrent_mask)
+            after = cell(cell.project(below) if layers else sums, before, recurrent_mask)
+            output = after[0] + below if self.residual and layers else after[0]
             layers.append(after)
-            output = after[0] + below if self.residual and below is not None else after[0]
             below = output if mask is None else output * mask
         source = state.attended
         context, weights = self.attention(below, source.keys, source.values, source.bias, imposed)
@@ -389,14 +396,14 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
 
     def _vectors(self, states: Tensor) -> dict[str, Tensor]:
         """Return the vectors that the output rows are multiplied with, by the name of the term."""
-        width = self.target_embedding.weight.shape[1]
+        width = self.target_embedding.width
         h_tilde, rest = states[..., :width], states[..., width:]
         vectors = {"word": at_length(h_tilde, self.radius if self.fix_hidden else None)}
         return vectors | ({"lexicon": rest} if isinstance(self.lexical, LexicalModule) else {})
 
     def _rows(self, ids: Tensor) -> dict[str, Tensor]:
         """Return a row for each of the output columns of `ids`, (C,), by the name of the term."""
-        weight = self.target_embedding.weight if self.output_weight is None else self.output_weight
+        weight = self.target_embedding.stored() if self.output_weight is None else self.output_weight
         rows = {"word": at_length(weight.index_select(0, ids), self.radius)}
         return rows | ({"lexicon": self.lexical.rows(ids)} if isinstance(self.lexical, LexicalModule) else {})
 
@@ -407,7 +414,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         return biases
 
     def _table_term(self, states: Tensor) -> Tensor:
-        return (states[..., self.target_embedding.weight.shape[1] :] + TABLE_EPSILON).log()
+        return (states[..., self.target_embedding.width :] + TABLE_EPSILON).log()
 
 
 def _mixed(weights: Tensor, attended: Attended) -> Tensor | None:

@@ -6,6 +6,7 @@ Shapes as in `interface`; H heads, d_k = D / H.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +15,11 @@ from nmtlab.models.interface import (
     InnerProduct,
     LanguageCodes,
     OutputTable,
-    Record,
     Step,
     Sublayer,
     TranslationModel,
 )
-from nmtlab.models.layers import KeysValues, Slots
+from nmtlab.models.layers import DecoderLayer, EncoderLayer, KeysValues, Slots
 from nmtlab.models.past import Past
 from nmtlab.models.replacing import overwritten
 from nmtlab.nn.dropout import Dropout
@@ -104,10 +104,12 @@ class TransformerState:
         """Return the state with other sentences in place of some; see `interface.State`."""
         bias = overwritten(self._bias(), sentences, other._bias()[others], 3, -math.inf)
         longest = int((bias == 0).sum(-1).max())
-        memory = [
-            tuple(overwritten(x, sentences, y[others], 2)[:, :, :longest] for x, y in zip(mine, theirs, strict=True))
-            for mine, theirs in zip(self.memory, other.memory, strict=True)
-        ]
+
+        def longer(mine: Tensor, theirs: Tensor) -> Tensor:
+            return overwritten(mine, sentences, theirs[others], 2)[:, :, :longest]
+
+        pairs = zip(self.memory, other.memory, strict=True)
+        memory = [(longer(mine[0], theirs[0]), longer(mine[1], theirs[1])) for mine, theirs in pairs]
         position, missing = self._by_sentence(self.position), self.missing
         position[sentences] = other._by_sentence(other.position)[others]
         missing = torch.zeros_like(position[:, 0]) if missing is None else missing
@@ -166,8 +168,8 @@ class Transformer(TranslationModel[TransformerMemory, TransformerState]):
         self,
         source_embedding: WordEmbedding,
         target_embedding: WordEmbedding,
-        encoder: nn.ModuleList,
-        decoder: nn.ModuleList,
+        encoder: Sequence[EncoderLayer],
+        decoder: Sequence[DecoderLayer],
         encoder_norm: nn.Module,
         decoder_norm: nn.Module,
         output_layer: OutputLayer,
@@ -188,8 +190,8 @@ class Transformer(TranslationModel[TransformerMemory, TransformerState]):
         vectors = sum(max(1, len(codes)) for codes in language_codes)
         self.languages = nn.Parameter(torch.zeros(vectors, target_embedding.width)) if language_vectors else None
         self.dropout = Dropout(dropout)
-        self.encoder = encoder
-        self.decoder = decoder
+        self.encoder = cast(Sequence[EncoderLayer], nn.ModuleList(encoder))
+        self.decoder = cast(Sequence[DecoderLayer], nn.ModuleList(decoder))
         self.encoder_norm = encoder_norm
         self.decoder_norm = decoder_norm
         self.output_layer = output_layer
@@ -272,19 +274,20 @@ class Transformer(TranslationModel[TransformerMemory, TransformerState]):
     ) -> Step:
         x, after, seen = self._read(state, self._embed_target(token, state.language, state.position), record, attention)
         log_probs = state.slots.spread(widened(self.output(x, state.output)).log_softmax(-1))
-        return Step(log_probs, after, Record(widened(torch.stack(seen)).transpose(2, 3)) if record else None)
+        return Step(log_probs, after, widened(torch.stack(seen)).transpose(2, 3) if seen else None)
 
     def _read(
         self, state: TransformerState, x: Tensor, record: bool = False, attention: Tensor | None = None
-    ) -> tuple[Tensor, TransformerState, list[Tensor | None]]:
-        """Return the decoder's output for embedded tokens, (B, K, D), the state after them, and attention weights.
+    ) -> tuple[Tensor, TransformerState, list[Tensor]]:
+        """Return the decoder's output for embedded tokens, (B, K, D), the state after them, and recorded weights.
 
         The output has rows for the computed slots only, (N, D).
         """
         x = state.slots.rows(x)
         imposed = _by_layer(attention, len(self.decoder))
         past_mask = state.past_mask()
-        past, seen = [], []
+        past: list[Past] = []
+        seen: list[Tensor] = []
         layers = zip(self.decoder, state.past, state.memory, imposed, strict=True)
         for layer, layer_past, layer_memory, layer_imposed in layers:
             x, layer_past, weights = layer.step(
@@ -299,7 +302,7 @@ class Transformer(TranslationModel[TransformerMemory, TransformerState]):
                 state.language,
             )
             past.append(layer_past)
-            seen.append(weights)
+            seen += [] if weights is None else [weights]
         after = replace(state, past=past, position=state.position + self.direction)
         return self.decoder_norm(x), after, seen
 

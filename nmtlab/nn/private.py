@@ -6,12 +6,15 @@ gradient, and a separate random generator, so that initial weights do not depend
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
 from zlib import crc32
 
 import torch
 from torch import Tensor, nn
 
 from nmtlab.nn.linear import Linear, affine
+
+M = TypeVar("M", bound=nn.Module)
 
 Generators = Mapping[str, torch.Generator]
 """A random generator for each language."""
@@ -84,9 +87,9 @@ def linear(
     return SharedPrivateLinear(in_features, out_features, share, languages)
 
 
-def by_language(modules: Mapping[str, nn.Module]) -> nn.ModuleDict:
-    """Return modules by language code, with keys that are no attributes of a module."""
-    return nn.ModuleDict({key(language): module for language, module in modules.items()})
+def by_language(modules: Mapping[str, M]) -> Mapping[str, M]:
+    """Return modules by language code as a module, with keys that are no attributes of one."""
+    return cast(Mapping[str, M], nn.ModuleDict({key(language): module for language, module in modules.items()}))
 
 
 def key(language: str) -> str:

@@ -18,9 +18,6 @@ class Family(Section):
     self_attention: ClassVar[bool] = False
     """Whether a model has self-attention, in several layers with several heads, and sublayers that are normalised."""
 
-    exportable: ClassVar[bool] = False
-    """Whether other programs have models of this family."""
-
     for_little_text: ClassVar[tuple[str, ...]] = ()
     """Recipes for at most some ten thousand pairs, those that learn soonest first."""
 

@@ -11,7 +11,6 @@ class TransformerSettings(Family):
     """The Transformer; its fields cover every option of thesis Tables 3.12-3.17."""
 
     self_attention: ClassVar[bool] = True
-    exportable: ClassVar[bool] = True
     for_little_text: ClassVar[tuple[str, ...]] = ("transformer-tiny", "transformer-small")
 
     family: Literal["transformer"] = "transformer"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory, Record, Searchable, State
+from nmtlab.models.interface import Memory, Searchable, State
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
@@ -112,9 +112,9 @@ def search_from(
     while True:
         before = beam
         parents, beam, state, seen = _advance(model, before, state, source_mask, settings, constraints, record)
-        if record:
+        if seen is not None and record:
             slots = beam.tokens[..., -1], beam.log_prob, beam.score, beam.finished
-            record_step(trees, beam.sentence, parents, *slots, seen.attention)
+            record_step(trees, beam.sentence, parents, *slots, attention=seen)
         done = _terminated(beam, settings, n_best)
         for row in done.nonzero().flatten().tolist():
             sentence = int(beam.sentence[row])
@@ -136,12 +136,12 @@ def _advance(
     settings: SearchSettings,
     constraints: Constraints,
     record: bool,
-) -> tuple[Tensor, _Beam, State, Record | None]:
+) -> tuple[Tensor, _Beam, State, Tensor | None]:
     """Choose the best continuations: one step of the search for every sentence of the beam.
 
     Returns:
         parents (B, K'), the old slot that each new one continues; the new beam; and, still indexed by the old slots,
-        the state after this step and its record.
+        the state after this step and its attention, if it was recorded.
     """
     sentences, _, steps = beam.tokens.shape
     last = beam.tokens[..., -1] if steps else torch.full((sentences, 1), BOS, device=beam.tokens.device)
@@ -162,8 +162,8 @@ def _advance(
     log_prob = (beam.log_prob.unsqueeze(-1) + values).flatten(1)  # (B, K*k)
     length = (beam.length + ~beam.finished).unsqueeze(-1).expand_as(token).flatten(1)
     attended, penalty = beam.attended, None
-    if attended is not None:
-        new = seen.attention[-1].mean(-2).masked_fill(ended, 0.0)  # (B, K, S)
+    if attended is not None and seen is not None:
+        new = seen[-1].mean(-2).masked_fill(ended, 0.0)  # (B, K, S)
         attended = attended + new
         penalty = coverage_penalty(attended, source_mask.unsqueeze(1)).unsqueeze(-1).expand_as(token).flatten(1)
     score = hypothesis_score(settings, log_prob, length, penalty).masked_fill(log_prob == -math.inf, -math.inf)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import RunError
-from nmtlab.models.interface import Memory, Record, Searchable, State, Step, TranslationModel
+from nmtlab.models.interface import Memory, Searchable, State, Step, TranslationModel
 
 Mean = Literal["arithmetic", "geometric"]
 
@@ -93,7 +93,7 @@ class Ensemble(Searchable[_Memories, _States]):
     def step(
         self, state: _States, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step[_States]:
-        """Read one token per slot and score the next; the record is the mean over the models' last layers and heads."""
+        """Read one token per slot and score the next; attention is the mean of the models' last layers and heads."""
         steps = [
             model.step(model_state, token, record, attention)
             for model, model_state in zip(self.models, state.states, strict=True)
@@ -103,7 +103,6 @@ class Ensemble(Searchable[_Memories, _States]):
             log_probs = each.logsumexp(0) - math.log(len(steps))
         else:
             log_probs = each.mean(0).log_softmax(-1)
-        seen = [step.record.attention[-1:].mean(-2, keepdim=True) for step in steps if step.record]
-        return Step(
-            log_probs, _States(tuple(step.state for step in steps)), Record(torch.stack(seen).mean(0)) if seen else None
-        )
+        seen = [step.attention[-1:].mean(-2, keepdim=True) for step in steps if step.attention is not None]
+        states = _States(tuple(step.state for step in steps))
+        return Step(log_probs, states, torch.stack(seen).mean(0) if seen else None)

@@ -98,7 +98,8 @@ class ExactSearch:
         self._model, self._memory, self._settings, self._language = model, memory, settings, language
         self._limit = int(length_limit(memory, settings.extra_length))
         self._levels: list[_Level] | None = None
-        self.expansions, self.best = 0, None
+        self.expansions = 0
+        self.best: Hypothesis | None = None
         if start is not None and start.finished:
             self._update_incumbent(start.tokens, torch.tensor(start.log_prob, dtype=torch.float64))
 

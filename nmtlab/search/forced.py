@@ -62,7 +62,7 @@ def forced_decode(
     for token, step in zip(target.T, forced_steps(model, memory, target, language=language), strict=True):
         column = output_index(step.state.output_ids, token)
         log_probs.append(step.log_probs[:, 0].gather(1, column[:, None]))
-        attention.append(step.record.attention[:, :, 0].cpu())
+        attention += [] if step.attention is None else [step.attention[:, :, 0].cpu()]
     scores = torch.cat(log_probs, dim=1)  # (B, T)
     if model.plans_length:
         scores = torch.where(target == EOS, _of_lengths(model, memory, target), scores)

@@ -99,28 +99,28 @@ class _Queue:
 
     def admit(self, rows: _Rows) -> _Rows | None:
         """Return the rows with waiting sentences in place of those that have ended; None if no sentence is left."""
-        while self._is_waiting() and (n := self._room(rows)) > 0:
+        while (group := self._waiting()) and (n := self._room(rows, group)) > 0:
             rows = rows.with_ended(n)
             others = torch.arange(self._taken, self._taken + n, device=rows.ended.device)
-            rows = rows.replace(rows.ended.nonzero().squeeze(1)[:n], self._group, others)
+            rows = rows.replace(rows.ended.nonzero().squeeze(1)[:n], group, others)
             self._taken += n
         going_on = (~rows.ended).nonzero().squeeze(1)
         if not len(going_on):
             return None
         return rows.select(going_on) if (len(rows) - len(going_on)) * _IDLE >= len(rows) else rows
 
-    def _is_waiting(self) -> bool:
+    def _waiting(self) -> _Rows | None:
         if self._group is None or self._taken == len(self._group):
             self._group, self._taken = next(self._groups, None), 0
-        return self._group is not None
+        return self._group
 
-    def _room(self, rows: _Rows) -> int:
+    def _room(self, rows: _Rows, group: _Rows) -> int:
         """Return how many more sentences of the waiting group can begin, with twice its padded tokens at most."""
         going_on = ~rows.ended
-        longest = int(self._group.source_length.max())
+        longest = int(group.source_length.max())
         padded = max(longest, int(rows.source_length.where(going_on, 0).max()))
-        most = min(len(self._group), 2 * len(self._group) * longest // padded)
-        return min(most - int(going_on.sum()), len(self._group) - self._taken)
+        most = min(len(group), 2 * len(group) * longest // padded)
+        return min(most - int(going_on.sum()), len(group) - self._taken)
 
     def _encoded(
         self, model: Searchable, source: Tensor, settings: SearchSettings, languages: tuple[str | None, str | None]

@@ -70,12 +70,12 @@ def sample(
         log_prob = log_prob + log_probs.gather(-1, columns.unsqueeze(-1)).squeeze(-1) * open_
         last = torch.where(open_, state.output_ids[columns], PAD)
         drawn.append(last)
-        if record:
+        if seen is not None:
             rows = open_.any(1).nonzero().flatten()
             finished = ~open_ | (last == EOS)
             slots = torch.arange(samples, device=device).expand_as(last)
-            step = (values[rows] for values in (slots, last, log_prob, log_prob, finished))
-            record_step(trees, rows, *step, seen.attention[:, rows])
+            now = log_prob[rows]
+            record_step(trees, rows, slots[rows], last[rows], now, now, finished[rows], seen[:, rows])
         open_ = open_ & (last != EOS) & (len(drawn) < limit)[:, None]
     tokens = torch.stack(drawn, dim=-1)  # (B, K, t)
     return [

@@ -50,9 +50,9 @@ def record_step(
         attention: (layers, B, K', heads, S).
     """
     slots = [values.cpu().numpy() for values in (parent, token, log_prob, score, finished)]
-    weights = attention.cpu().numpy()
+    slots.append(attention.cpu().numpy().swapaxes(0, 1))
     for row, index in enumerate(places.tolist()):
-        trees[index].append(TreeStep(*(values[row] for values in slots), weights[:, row]))
+        trees[index].append(TreeStep(*(values[row] for values in slots)))
 
 
 def attention_of(tree: Sequence[TreeStep], slot: int, length: int) -> np.ndarray:
@@ -88,7 +88,7 @@ def _joined(steps: Sequence[TreeStep]) -> TreeStep:
     before = np.cumsum([0] + [weights.shape[1] for weights in attention[:-1]])
     parent = [step.parent + slots for step, slots in zip(steps, before, strict=True)]
     named = ([getattr(step, name) for step in steps] for name in ("token", "log_prob", "score", "finished"))
-    return TreeStep(*map(np.concatenate, (parent, *named)), np.concatenate(attention, axis=1))
+    return TreeStep(*[*map(np.concatenate, (parent, *named)), np.concatenate(attention, axis=1)])
 
 
 def _kept(step: TreeStep) -> TreeStep:

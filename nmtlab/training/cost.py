@@ -16,7 +16,7 @@ from nmtlab.errors import RecipeError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.nn.private import private_language
-from nmtlab.recipe import Recipe
+from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.statistics import statistics
@@ -61,7 +61,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
         CorpusError: a corpus cannot be read.
         RecipeError: the recipe's family is not trained by gradient descent.
     """
-    if not recipe.model.neural:
+    if isinstance(recipe.model, PhraseSettings):
         raise RecipeError("model.family = 'phrase': its cost cannot be estimated", "train it; it takes a few minutes")
     train = sum(_training_sizes(corpus, corpus.checksum()) for corpus in corpora)
     pairs = int(train["sentences"]["source"])
@@ -72,9 +72,9 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
     copies = 2 if text.unk_copy_threshold else 1
     tokens = int(train["tokens"].sum() * tokens_per_word + 2 * pairs) * copies
-    model = _model(recipe, *types, corpora)
+    model = _model(recipe, types, corpora)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    padded = 2 * settings.batch_tokens
+    padded = 2.0 * settings.batch_tokens
     if settings.batch_sentences:
         padded = min(padded, settings.batch_sentences * tokens / (copies * pairs * _FILLED))
     padded *= settings.accumulate
@@ -102,12 +102,12 @@ def _training_sizes(corpus: ParallelCorpus, checksum: str) -> pd.DataFrame:
     return table[table["split"] == "train"].set_index("side")[["sentences", "tokens", "types"]]
 
 
-def _model(recipe: Recipe, source_types: int, target_types: int, corpora: Sequence[ParallelCorpus]) -> TranslationModel:
-    """Return a model whose weights take no memory."""
+def _model(recipe: Recipe, types: Sequence[int], corpora: Sequence[ParallelCorpus]) -> TranslationModel:
+    """Return a model with so many types on either side, whose weights take no memory."""
     sources, targets = (list(dict.fromkeys(codes)) for codes in zip(*(one.direction for one in corpora), strict=True))
-    allowed = dict.fromkeys(targets, np.ones(target_types, dtype=bool))
+    allowed = dict.fromkeys(targets, np.ones(types[1], dtype=bool))
     with torch.device("meta"):
-        return build_model(recipe.model, source_types, allowed, recipe.text.joint, languages=(sources, targets))
+        return build_model(recipe.model, types[0], allowed, recipe.text.joint, languages=(sources, targets))
 
 
 def _matrix_speed(recipe: Recipe) -> float:

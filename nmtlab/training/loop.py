@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import TranslationModel
-from nmtlab.recipe import Recipe, named_recipe
+from nmtlab.recipe import PhraseSettings, Recipe, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.text.batching.batch import Batch
@@ -64,6 +64,7 @@ class Trainer:
         self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
         freeze(self.model, recipe.transfer)
         self.stepper = Stepper(self.model, recipe, run.pipeline, group)
+        assert not isinstance(recipe.model, PhraseSettings)
         self.schedule = Schedule(self.settings, recipe.model.d_model)
         self.stopping = EarlyStopping(self.settings)
         self.step = 0

@@ -253,7 +253,7 @@ def plain_attention(system: Translator, source_ids: list[int], target_ids: list[
     state, token, rows = system.model.start(system.model.encode(torch.tensor([source_ids]))), BOS, []
     for following in target_ids:
         step = system.model.step(state, torch.tensor([[token]]), record=True)
-        rows.append(step.record.attention[:, 0, 0])
+        rows.append(step.attention[:, 0, 0])
         state, token = step.state, following
     return torch.stack(rows, dim=2).numpy()
 

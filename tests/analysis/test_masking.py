@@ -40,7 +40,7 @@ def by_hand(run: Run, source: str, target: str, hidden: int | None) -> list[floa
     for following in system.pipeline.target_ids(target)[:-1]:
         step = system.model.step(state, token, record=True)
         if hidden is not None:
-            weights = step.record.attention.clone()
+            weights = step.attention.clone()
             weights[..., hidden] = 0
             step = system.model.step(state, token, attention=weights / weights.sum(-1, keepdim=True))
         column = (step.state.output_ids == following).nonzero()

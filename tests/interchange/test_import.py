@@ -202,7 +202,7 @@ def test_half_precision_is_half_as_large_and_close(marian_folder, run, workspace
     ]
     assert first[1].log_probs.dtype == torch.float32
     torch.testing.assert_close(first[1].log_probs, first[0].log_probs, atol=0.1, rtol=0)
-    assert first[1].record.attention.numpy().dtype == np.float32
+    assert first[1].attention.numpy().dtype == np.float32
     assert halved.translate(["ein hund"])[0].hypotheses
 
 

@@ -118,11 +118,11 @@ def test_slots_that_ended_are_not_computed_and_the_others_go_on_as_before(multip
 def test_a_recorded_step_shows_the_attention_of_every_layer_slot_and_head():
     model = transformer()
     state = model.start(model.encode(pairs().source)).select(torch.tensor([[0, 0], [1, 1], [2, 2]]))
-    attention = model.step(state, torch.full((3, 2), BOS), record=True).record.attention
+    attention = model.step(state, torch.full((3, 2), BOS), record=True).attention
     assert attention.shape == (2, 3, 2, H, 5)
     torch.testing.assert_close(attention.sum(-1), torch.ones(2, 3, 2, H, dtype=torch.float64))
     assert (attention.movedim(-1, 0)[:, :, torch.tensor([1, 2])][3:] == 0).all()  # padding of the last two sentences
-    assert model.step(state, torch.full((3, 2), BOS)).record is None
+    assert model.step(state, torch.full((3, 2), BOS)).attention is None
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])

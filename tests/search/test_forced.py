@@ -130,7 +130,7 @@ def test_the_whole_step_can_be_looked_at():
     model = ScriptedModel(types=7)
     steps = list(forced_steps(model, model.encode(torch.tensor([[4, EOS]])), torch.tensor([[5, 6, EOS]]), record=False))
     assert [step.log_probs.shape for step in steps] == [(1, 1, 5)] * 3
-    assert all(step.record is None for step in steps)
+    assert all(step.attention is None for step in steps)
     assert torch.equal(steps[2].log_probs[0, 0], model.log_probs((4, EOS), (5, 6)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import Record, Searchable, Step
+from nmtlab.models.interface import Searchable, Step
 from nmtlab.text.segmentation.vocabulary import EOS, PAD
 from support.scripted_model import ScriptedMemory
 
@@ -70,7 +70,7 @@ class PointingModel(nn.Module, Searchable):
         uneven = 0.5 * torch.minimum(scripted, 1 - scripted)
         last = torch.stack((scripted + uneven, scripted - uneven), dim=1)  # (B, heads, S)
         layers = torch.stack((torch.stack((elsewhere, elsewhere), dim=1), last))
-        return Step(values, after, Record(layers.unsqueeze(2).expand(-1, -1, token.shape[1], -1, -1)))
+        return Step(values, after, layers.unsqueeze(2).expand(-1, -1, token.shape[1], -1, -1))
 
     def _values(self, source: tuple[int, ...], position: int) -> Tensor:
         said = [*self.said[source], EOS]

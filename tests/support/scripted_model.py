@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Record, Searchable, Step
+from nmtlab.models.interface import Searchable, Step
 from nmtlab.models.replacing import overwritten
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
@@ -96,7 +96,7 @@ class ScriptedModel(Searchable):
         return Step(
             torch.stack(values),
             ScriptedState(state.output_ids, prefixes, state.source),
-            Record(attention[None, :, :, None]) if record else None,
+            attention[None, :, :, None] if record else None,
         )
 
     def _attention(self, source: Tensor, prefix: tuple[int, ...]) -> Tensor:

@@ -73,5 +73,5 @@ def stepwise(model: RecurrentModel, batch: Batch, language: str | None = None) -
         step = model.step(state, token, record=True)
         state = step.state
         found.append(step.log_probs)
-        weights.append(step.record.attention[0, :, :, 0])
+        weights.append(step.attention[0, :, :, 0])
     return torch.cat(found, dim=1)[batch.target != PAD], torch.cat(weights, dim=1)

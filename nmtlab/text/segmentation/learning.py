@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
 from nmtlab.text.segmentation.language_counts import LanguageCounts
-from nmtlab.text.segmentation.tokenizers import Subwords, Tokenizer, Transliterated, Words
+from nmtlab.text.segmentation.tokenizers import SubwordKind, Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.segmentation.transliteration import transliterated, transliterator
 from nmtlab.text.segmentation.truecase import Truecaser
 from nmtlab.text.segmentation.vocabulary import SPECIALS, Vocabulary, most_frequent
@@ -100,10 +100,11 @@ def learn_tokenizers(
 
     sources = (source for source, _ in sampled(most))
     targets = (target for _, target in sampled(most))
-    kind, size = settings.segmentation, settings.vocabulary_size
-    if kind == "word":
-        source, target = _one_language_a_side(corpora)
-        return _words(source, settings, sources), _words(target, settings, targets)
+    if settings.segmentation == "word":
+        languages = _one_language_a_side(corpora)
+        return _words(languages[0], settings, sources), _words(languages[1], settings, targets)
+    kind: SubwordKind = "unigram" if settings.segmentation == "unigram" else "bpe"
+    size = settings.vocabulary_size
     if settings.joint:
         source = target = Subwords.learn(chain.from_iterable(sampled(most // 2)), kind, size, tags)
     else:
@@ -114,16 +115,16 @@ def learn_tokenizers(
 def extended_tokenizers(
     settings: TextSettings,
     corpora: Sequence[ParallelCorpus],
-    tokenizers: tuple[Subwords | Transliterated, Subwords],
-) -> tuple[Subwords | Transliterated, Subwords]:
+    tokenizers: tuple[Tokenizer, Tokenizer],
+) -> tuple[Tokenizer, Tokenizer]:
     """Return subword tokenizers extended by a type for each letter that they lack.
 
     Args:
         settings: the recipe's text section.
         corpora: corpora whose training text is to be segmented.
-        tokenizers: tokenizers of source and target; the same subwords if they are joint.
+        tokenizers: of the subwords of source and target, the same ones if they are joint.
     """
-    source, target = (tokenizer.subwords for tokenizer in tokenizers)
+    source, target = (cast(Subwords | Transliterated, tokenizer).subwords for tokenizer in tokenizers)
     letters: tuple[set[str], set[str]] = set(), set()
     sides = source_tokenizer(settings, source), target
     for pair in _all_usable(settings, corpora):
@@ -165,9 +166,12 @@ def learn_vocabularies(
     if settings.segmentation == "word":
         pairs = _all_usable(settings, corpora)
         return _word_vocabularies(settings, pairs, tokenizers, (tags, target_tags)), ({}, {})
-    counts = _counted_by_language(settings, corpora, tokenizers)
-    totals = [sum(of_side.values()) for of_side in counts]
-    source, target = (_subword_vocabulary(*side) for side in zip(tokenizers, totals, (tags, target_tags), strict=True))
+    subwords = cast(tuple[Subwords, Subwords], tokenizers)
+    counts = _counted_by_language(settings, corpora, subwords)
+    source, target = (
+        _subword_vocabulary(side, np.sum(list(of_side.values()), axis=0), of_tags)
+        for side, of_side, of_tags in zip(subwords, counts, (tags, target_tags), strict=True)
+    )
     by_source, by_target = (of_side if len(of_side) > 1 else {} for of_side in counts)
     return (source, target), (by_source, by_target)
 
@@ -255,7 +259,7 @@ def _counted_by_language(
 
 def _counted(pairs: Iterable[Pair], source: Subwords, target: Subwords) -> tuple[np.ndarray, np.ndarray]:
     """Return the subword counts of each side, each `(size,)` int64."""
-    counts = tuple(np.zeros(len(side.types), dtype=np.int64) for side in (source, target))
+    counts = np.zeros(len(source.types), dtype=np.int64), np.zeros(len(target.types), dtype=np.int64)
     for block in blocks(pairs):
         for count, side, lines in zip(counts, (source, target), zip(*block, strict=True), strict=True):
             ids = np.fromiter(chain.from_iterable(side.ids(lines)), dtype=np.int64)

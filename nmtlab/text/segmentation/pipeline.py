@@ -69,17 +69,17 @@ class Pipeline:
             RecipeError: a setting does not fit the text or other settings.
         """
         _check_learned(settings, parent)
-        inherits = parent is not None and settings.segmentation != "word"
+        reused = parent if settings.segmentation != "word" else None
         needed = tags_for(corpora, settings.target_tag != "none")
-        tags = dict.fromkeys(parent.source.vocabulary.tags if inherits else needed, 0)
+        tags = dict.fromkeys(reused.source.vocabulary.tags if reused else needed, 0)
         usable = sum(count_usable(settings, corpus) for corpus in also)
         for corpus in corpora:
             pairs = count_usable(settings, corpus)
             usable += pairs
             before = tags_before(_named_language(settings, corpus.target), corpus.origin, tuple(tags))
             tags |= {tag: tags[tag] + pairs for tag in before}
-        if inherits:
-            tokenizers = extended_tokenizers(settings, corpora, (parent.source.tokenizer, parent.target.tokenizer))
+        if reused:
+            tokenizers = extended_tokenizers(settings, corpora, (reused.source.tokenizer, reused.target.tokenizer))
         else:
             texts = corpora if settings.segmentation == "word" else (*corpora, *also)
             tokenizers = learn_tokenizers(settings, texts, usable, tuple(tags))
@@ -89,7 +89,7 @@ class Pipeline:
             settings,
             Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0]),
             Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1]),
-            _inherited_targets(vocabularies[1], targets, parent) if inherits else (),
+            _inherited_targets(vocabularies[1], targets, reused) if reused else (),
         )
 
     def directed(self, source: str, target: str) -> "Pipeline":

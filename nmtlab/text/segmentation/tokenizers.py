@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Literal, Protocol
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
-from sentencepiece.sentencepiece_model_pb2 import ModelProto
+from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]  # generated
 
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.languages import language_of
@@ -21,6 +21,9 @@ from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vo
 
 UNKNOWN = "<unk>"
 """Plain text of an UNK that was not replaced."""
+
+
+SubwordKind = Literal["bpe", "unigram"]
 
 
 class Tokenizer(Protocol):
@@ -107,9 +110,7 @@ class Subwords:
         self._processor.LoadFromSerializedProto(model)
 
     @classmethod
-    def learn(
-        cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], size: int, tags: Sequence[str] = ()
-    ) -> "Subwords":
+    def learn(cls, lines: Iterable[str], kind: SubwordKind, size: int, tags: Sequence[str] = ()) -> "Subwords":
         """Learn a model; the same lines give the same model.
 
         Args:
@@ -131,7 +132,10 @@ class Subwords:
                 # Below the special types, SentencePiece's message differs from that for too few letters.
                 vocab_size=max(size, len(SPECIALS) + len(tags)),
                 control_symbols=list(tags),
-                **dict(zip(("pad_id", "bos_id", "eos_id", "unk_id"), (PAD, BOS, EOS, UNK), strict=True)),
+                pad_id=PAD,
+                bos_id=BOS,
+                eos_id=EOS,
+                unk_id=UNK,
                 # In a small training text every letter is worth a type: a rare letter without one is always UNK.
                 character_coverage=1.0,
                 byte_fallback=False,
