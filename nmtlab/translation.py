@@ -103,13 +103,7 @@ class System(Protocol):
 
 
 class Translator(Generic[ModelT]):
-    """Segments, searches, replaces unknown words and detokenizes with one model.
-
-    Args:
-        model: a trained model; its mode (training or evaluation) is restored after translating.
-        pipeline: the text pipeline it was trained with.
-        settings: search settings.
-    """
+    """Segments, searches, replaces unknown words and detokenizes with a trained model, whose mode it restores."""
 
     def __init__(self, model: ModelT, pipeline: Pipeline, settings: SearchSettings) -> None:
         self.model = model

@@ -21,12 +21,7 @@ MODELS = "phrase"
 
 
 class PhraseTranslator:
-    """Segments, decodes, copies unknown words and detokenizes.
-
-    Args:
-        decoder: of a trained system.
-        pipeline: the text pipeline it was trained with.
-    """
+    """Segments, decodes, copies unknown words and detokenizes with a trained system."""
 
     model = None
     limitations = NO_DECODER

@@ -179,12 +179,7 @@ def our_weights(
 
 
 def architecture_for(name: str, settings: TransformerSettings, one_table: bool) -> Architecture:
-    """Return the architecture that holds a run's model.
-
-    Args:
-        name: of the run.
-        settings: the recipe's model section, which passes `folding.check_exportable`.
-        one_table: whether source and target share a table.
+    """Return the architecture that holds a run's model, which passes `folding.check_exportable`.
 
     Raises:
         RunError: none does; the message names the part that they lack.
@@ -204,14 +199,9 @@ def architecture_for(name: str, settings: TransformerSettings, one_table: bool) 
 def config_of(
     architecture: Architecture, settings: TransformerSettings, sizes: tuple[int, int], one_table: bool, start: int
 ) -> dict[str, Any]:
-    """Return the config.json of a model.
+    """Return the config.json of a model with so many source and target types.
 
-    Args:
-        architecture: from `architecture_for`.
-        settings: the recipe's model section.
-        sizes: number of source and of target types.
-        one_table: whether the sides share a table.
-        start: id of the type that the decoder reads first.
+    `start` is the id of the type that the decoder reads first.
     """
     s = settings
     return {
@@ -242,12 +232,7 @@ def config_of(
 
 
 def their_weights(ours: Mapping[str, Tensor], settings: TransformerSettings) -> dict[str, Tensor]:
-    """Return a model's weights under their names, in the order of types that they have here.
-
-    Args:
-        ours: as from `folding.folded`.
-        settings: the recipe's model section.
-    """
+    """Return the weights from `folding.folded` under their names, in the order of types that they have here."""
     order = torch.arange(settings.d_model)
     if settings.positions == "alternating":
         order = torch.cat((order[::2], order[1::2]))

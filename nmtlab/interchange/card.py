@@ -38,11 +38,7 @@ print(translator.translate_batch([{before}"{text}".split()])[0].hypotheses[0])
 def model_card(run: Run, pipeline: Pipeline, program: Program, scores: Sequence[str]) -> str:
     """Return the card in Markdown, with the metadata that Hugging Face reads above it.
 
-    Args:
-        run: that was exported.
-        pipeline: in the exported direction.
-        program: what it is for.
-        scores: lines on what it scored, with signatures.
+    The pipeline is in the exported direction; `scores` are lines on what the run scored, with signatures.
     """
     library = {"huggingface": "transformers"}.get(program, program)
     languages = "".join(f"- {language}\n" for language in dict.fromkeys(pipeline.languages))

@@ -54,13 +54,7 @@ def library(part: str = "") -> ModuleType:
 
 
 def write_ctranslate2(system: Translator, model: TransformerSettings, folder: Path, precision: Precision) -> None:
-    """Write a translator's model to a folder.
-
-    Args:
-        system: with a Transformer that passes `folding.check_exportable`.
-        model: the recipe's model section.
-        folder: exists.
-        precision: of the stored matrices.
+    """Write the model of a translator, which passes `folding.check_exportable`, to a folder that exists.
 
     Raises:
         NmtlabError: CTranslate2 is not installed.
@@ -81,13 +75,8 @@ def write_model(
 ) -> None:
     """Write model.bin, config.json and vocabularies to a folder.
 
-    Args:
-        model: as `folding.folded` takes it.
-        settings: the recipe's model section.
-        types: of the source and of the target, in the order of ids.
-        folder: exists.
-        precision: of the stored matrices.
-        start: id of the type that the decoder reads first.
+    The model is as `folding.folded` takes it; `types` of source and target are in the order of ids, and `start` is the
+    id of the type that the decoder reads first.
 
     Raises:
         NmtlabError: CTranslate2 is not installed.

@@ -24,13 +24,9 @@ from nmtlab.translation import Translator
 
 
 def write_huggingface(name: str, system: Translator, settings: TransformerSettings, folder: Path) -> None:
-    """Write config.json, generation_config.json, model.safetensors and the tokenizer's files to a folder.
+    """Write config.json, generation_config.json, model.safetensors and the tokenizer's files to a folder that exists.
 
-    Args:
-        name: of the run.
-        system: with a model that passes `folding.check_exportable`.
-        settings: the recipe's model section.
-        folder: exists.
+    The model of the translator passes `folding.check_exportable`.
 
     Raises:
         RunError: no architecture, or no tokenizer, of the library has what the run has; the message names it.

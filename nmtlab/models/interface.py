@@ -222,11 +222,7 @@ class Trainable(nn.Module, SourceModel[MemoryT]):
 
     @abstractmethod
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
-        """Return the word vectors that the encoder reads, without positions: (B, S, D).
-
-        Args:
-            source, language: as of `encode`.
-        """
+        """Return the word vectors that the encoder reads, without positions: (B, S, D); arguments as of `encode`."""
 
     @abstractmethod
     def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> MemoryT:

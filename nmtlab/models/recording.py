@@ -28,12 +28,7 @@ class Attentions(NamedTuple):
 
 @torch.inference_mode()
 def recorded_attention(model: Transformer, batch: Batch[Tensor]) -> Attentions:
-    """Return the weights of every attention under forced targets.
-
-    Args:
-        model: in evaluation mode.
-        batch: of sentence pairs.
-    """
+    """Return the weights of every attention of a model in evaluation mode under forced targets."""
     kinds = (
         [layer.attention for layer in model.encoder],
         [layer.attention for layer in model.decoder],

@@ -9,12 +9,7 @@ from nmtlab.nn.private import Generators, Rows, by_language, key
 
 
 class Adapter(nn.Module):
-    """Residual network x + W_up relu(W_down norm(x)), the identity at first: W_up starts at 0.
-
-    Args:
-        d_model: width of x.
-        width: of the inner layer.
-    """
+    """Residual network x + W_up relu(W_down norm(x)), `width` inside; the identity at first: W_up starts at 0."""
 
     def __init__(self, d_model: int, width: int) -> None:
         super().__init__()
@@ -29,13 +24,7 @@ class Adapter(nn.Module):
 
 
 class Adapters(nn.Module):
-    """One adapter for each language.
-
-    Args:
-        d_model: width of x.
-        width: of the inner layers.
-        languages: codes of the languages.
-    """
+    """One adapter for each language."""
 
     def __init__(self, d_model: int, width: int, languages: Sequence[str]) -> None:
         super().__init__()

@@ -60,11 +60,7 @@ class WordEmbedding(nn.Module):
         return self.table(ids, language) * math.sqrt(self.width)
 
     def reset(self, generators: Generators) -> None:
-        """Draw initial weights: U(-0.01, 0.01) with FixNorm, else normal with std d^-1/2 (thesis 3.3.3.3).
-
-        Args:
-            generators: of the languages, for their private units.
-        """
+        """Draw initial weights: U(-0.01, 0.01) with FixNorm, else normal with std d^-1/2 (thesis 3.3.3.3)."""
         if self.weight is not None:
             self._draw(self.weight, None)
         for language, generator in generators.items():

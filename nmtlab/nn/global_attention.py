@@ -16,12 +16,7 @@ ScoreKind = Literal["general", "dot", "additive"]
 
 
 class GlobalAttention(nn.Module):
-    """Attention that scores a position by `h W s`, `h s`, or `v tanh(W h + U s)` (Bahdanau et al. 2015).
-
-    Args:
-        d_model: width D.
-        score: general, dot or additive.
-    """
+    """Attention that scores a position by `h W s`, `h s`, or `v tanh(W h + U s)` (Bahdanau et al. 2015)."""
 
     def __init__(self, d_model: int, score: ScoreKind) -> None:
         super().__init__()

@@ -13,12 +13,7 @@ EPSILON = 1e-5
 
 
 class ScaleNorm(nn.Module):
-    """Scaled l2 normalisation `g x / max(|x|, 1e-5)` with one scalar g (thesis eq 3.6).
-
-    Args:
-        d_model: width of x; g starts at its square root.
-        learned: whether g is trained or stays at its initial value (Table 3.17).
-    """
+    """Scaled l2 normalisation `g x / max(|x|, 1e-5)` (thesis eq 3.6); g is learned, or stays at sqrt(d_model)."""
 
     def __init__(self, d_model: int, learned: bool = True) -> None:
         super().__init__()

@@ -14,16 +14,7 @@ _FAIRSEQ_FIRST = 2
 
 
 def sinusoids(positions: Tensor, d_model: int, layout: Layout = "alternating") -> Tensor:
-    """Return the encodings of integer positions.
-
-    Args:
-        positions: (...,) integers from 0.
-        d_model: width, even.
-        layout: order and frequencies of the waves.
-
-    Returns:
-        (..., d_model) float32.
-    """
+    """Return the encodings, (..., d_model) float32, of integer positions from 0, (...,); `d_model` is even."""
     even = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float32)
     spread, first = (d_model - 2, _FAIRSEQ_FIRST) if layout == "fairseq" else (d_model, 0)
     angles = (positions.unsqueeze(-1) + first).float() * torch.exp(even * (-math.log(10_000.0) / spread))

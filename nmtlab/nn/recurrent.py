@@ -56,13 +56,7 @@ class LstmCell(nn.Module):
 
 
 class GruCell(nn.Module):
-    """One step of a gated recurrent unit (Cho et al. 2014, as in torch): state (h,).
-
-    Args:
-        input_size: width of the input.
-        d_model: width of the state.
-        layer_norm: normalise both parts of the pre-activations.
-    """
+    """One step of a gated recurrent unit (Cho et al. 2014, as in torch): state (h,); arguments as of `LstmCell`."""
 
     tensors = 1
 
@@ -92,12 +86,7 @@ CELLS: dict[CellKind, type[LstmCell] | type[GruCell]] = {"lstm": LstmCell, "gru"
 
 
 class FusedLayer(nn.Module):
-    """A recurrent layer that uses torch's fused loop.
-
-    Args:
-        kind: lstm or gru.
-        d_model: width of input and state.
-    """
+    """A recurrent layer of width `d_model` that uses torch's fused loop."""
 
     def __init__(self, kind: CellKind, d_model: int) -> None:
         super().__init__()
@@ -176,12 +165,7 @@ class Stack(nn.Module):
 
 
 class SequenceDropout(nn.Module):
-    """Dropout on a sequence, with a new mask at every position or one mask for all of them (Gal 2015).
-
-    Args:
-        p: share of units dropped, [0, 1).
-        variational: one mask for all positions.
-    """
+    """Dropout on a sequence, with a new mask at every position or, `variational`, one mask for all (Gal 2015)."""
 
     def __init__(self, p: float, variational: bool) -> None:
         super().__init__()

@@ -32,14 +32,12 @@ def diverse_beam_search(
     The groups are searched one after the other, not in step: each depends only on those before it.
 
     Args:
-        model: in evaluation mode.
-        memory: of the sources.
+        model, memory, language: as of `beam.beam_search`.
         settings: of each group's search; the beam size is that of one group.
         groups: how many, from 1; the first is an ordinary beam.
         diversity_penalty: by how much the log-probability of a type is lowered at a step for each slot of an earlier
             group that has chosen it at that step, from 0.
         record: keep attention and the search tree, the groups' slots side by side.
-        language: code of the target language; the model's default if not given.
 
     Returns:
         For each sentence the best of each group, in the order of the groups; their log-probabilities and scores are the

@@ -35,13 +35,11 @@ def planned_search(
     eq 4.1.
 
     Args:
-        model: one that plans lengths, in evaluation mode.
-        memory: of the sources.
+        model, memory, language: as of `beam.beam_search`; the model plans lengths.
         settings: beam size, number of lengths, w and limit.
         n_best: how many hypotheses to return per sentence, at most.
         oracle_lengths: (B,) the length of each translation, used instead of planned lengths.
         record: keep attention and the search tree, the beams of the lengths side by side.
-        language: code of the target language; the model's default if not given.
 
     Returns:
         For each sentence its hypotheses, best first; `log_prob` covers length and tokens, or only the tokens with

@@ -35,8 +35,7 @@ def sample(
     """Draw translations of a batch; a sentence's samples do not depend on the other sentences.
 
     Args:
-        model: in evaluation mode.
-        memory: of the sources.
+        model, memory, language: as of `beam.beam_search`.
         samples: number per sentence, from 1.
         temperature: divides the log-probabilities before sampling, above 0.
         top_k: draw only from the k most probable types (Fan et al. 2018); 0: from all.
@@ -47,7 +46,6 @@ def sample(
         seed: random seed.
         places: indices of the sentences in their text, which make their samples differ; 0, 1, 2 and so on if not given.
         record: keep attention and the search tree, one slot per sample.
-        language: code of the target language; the model's default if not given.
 
     Returns:
         The samples of each sentence in the order of drawing; `log_prob` and `score` are log p under the full,

@@ -68,10 +68,5 @@ def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor) -> Tenso
 
 
 def length_limit(memory: Memory, extra_length: int) -> Tensor:
-    """Return the most tokens that each translation may have, EOS included: (B,), 1 or more.
-
-    Args:
-        memory: of the sources.
-        extra_length: how many tokens longer than its source a translation may be.
-    """
+    """Return the most tokens of each translation, EOS included, `extra_length` beyond its source: (B,) from 1."""
     return (memory.lengths + extra_length).clamp_min(1)

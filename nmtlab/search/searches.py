@@ -24,16 +24,23 @@ Batch = tuple[Tensor, Sequence[int]]
 """Source ids, (B, S), and the places of the sentences among the lines that are translated, from 0."""
 
 
+@dataclass(frozen=True)
 class Search(ABC):
-    """A way to find translations."""
+    """A way to find translations.
+
+    Args:
+        settings: of the search.
+    """
+
+    settings: SearchSettings
 
     dealt: ClassVar[bool] = False
     """Whether a batch goes on while the next begins, so that threads are dealt their batches beforehand."""
 
     @property
-    @abstractmethod
     def width(self) -> int:
         """How many hypotheses of a sentence are kept at once, by which the size of batches is chosen."""
+        return self.settings.beam_size
 
     def stream(
         self, model: Searchable, batches: Iterable[Batch], languages: tuple[str, str]
@@ -65,18 +72,12 @@ class Beam(Search):
     """Beam search.
 
     Args:
-        settings: of the search.
         n_best: hypotheses to return per sentence, at most the beam size.
         prefixes: ids with which the translation of each line begins, if any.
     """
 
-    settings: SearchSettings
     n_best: int = 1
     prefixes: Sequence[Sequence[int]] | None = None
-
-    @property
-    def width(self) -> int:
-        return self.settings.beam_size
 
     def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
         constraints = UNCONSTRAINED
@@ -100,14 +101,8 @@ class Greedy(Beam):
 
 @dataclass(frozen=True)
 class Planned(Search):
-    """A beam for each of the most probable lengths.
+    """A beam for each of the most probable lengths, for models that plan them; `n_best` hypotheses are returned."""
 
-    Args:
-        settings: of the search.
-        n_best: hypotheses to return per sentence.
-    """
-
-    settings: SearchSettings
     n_best: int = 1
 
     @property
@@ -120,19 +115,9 @@ class Planned(Search):
 
 @dataclass(frozen=True)
 class OfLengths(Search):
-    """A beam for a given length of each line, for models that plan lengths.
+    """A beam for a given length of each line, in tokens, for models that plan lengths."""
 
-    Args:
-        settings: of the search.
-        lengths: of the translation of each line, in tokens.
-    """
-
-    settings: SearchSettings
     lengths: Sequence[int]
-
-    @property
-    def width(self) -> int:
-        return self.settings.beam_size
 
     def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
         wanted = torch.tensor([self.lengths[place] for place in places], device=memory.lengths.device)
@@ -141,15 +126,8 @@ class OfLengths(Search):
 
 @dataclass(frozen=True)
 class Sample(Search):
-    """Samples instead of a search.
+    """Samples instead of a search; `settings` limit their lengths, the other fields are as of `sampling.sample`."""
 
-    Args:
-        settings: of lengths.
-        samples: per sentence.
-        temperature, top_k, top_p, seed: as of `sampling.sample`.
-    """
-
-    settings: SearchSettings
     samples: int
     temperature: float = 1.0
     top_k: int = 0
@@ -168,37 +146,19 @@ class Sample(Search):
 
 @dataclass(frozen=True)
 class Diverse(Search):
-    """Diverse beam search: the best translation of each group.
+    """Diverse beam search, the best translation of each group; the fields are as of `diverse.diverse_beam_search`."""
 
-    Args:
-        settings: of the search.
-        groups: of beams.
-        strength: of the penalty for what earlier groups chose.
-    """
-
-    settings: SearchSettings
     groups: int
-    strength: float = 0.5
-
-    @property
-    def width(self) -> int:
-        return self.settings.beam_size
+    diversity_penalty: float = 0.5
 
     def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-        return diverse_beam_search(model, memory, self.settings, self.groups, self.strength, language=language)
+        return diverse_beam_search(model, memory, self.settings, self.groups, self.diversity_penalty, language=language)
 
 
 def usual_search(
     settings: SearchSettings, plans_length: bool, n_best: int, prefixes: Sequence[Sequence[int]] | None
 ) -> Search:
-    """Return the search of some settings.
-
-    Args:
-        settings: of the search.
-        plans_length: whether the model plans lengths.
-        n_best: hypotheses to return per sentence.
-        prefixes: as of `Beam`.
-    """
+    """Return the search of some settings, for a model that plans lengths or not; other arguments as of `Beam`."""
     if prefixes is None and plans_length:
         return Planned(settings, n_best)
     if prefixes is None and settings.beam_size == 1 and not settings.coverage:

@@ -128,10 +128,6 @@ def update_operations(model: TranslationModel, source_tokens: float, target_toke
     """Return the operations of an update: six per weight and token, two in the forward pass and four in the backward.
 
     Products of attention without weights are left out: one or two per cent at the lengths of sentences.
-
-    Args:
-        model: to be trained.
-        source_tokens, target_tokens: of the batch.
     """
     products = len(model.output_ids) * model.output_table().rows.shape[1] * target_tokens
     used = ("", *model.default_languages)

@@ -28,13 +28,7 @@ class Inherited:
 
 @dataclass(frozen=True)
 class Inheritance:
-    """What a child takes over from its parent.
-
-    Args:
-        parent: name of the parent's run.
-        weights: digest of the parent's weights.
-        parameters: what was done with each parameter of the child.
-    """
+    """What a child takes over from its parent, parameter by parameter; `weights` is the digest of the parent's."""
 
     parent: str
     weights: str | None

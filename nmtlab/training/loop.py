@@ -87,13 +87,7 @@ class Trainer:
         return self.seconds_before + time.perf_counter() - self.started
 
     def train(self, on_event: OnEvent, should_stop: Callable[[], bool], minutes: float = math.inf) -> None:
-        """Train until the training finishes, is stopped, or diverges.
-
-        Args:
-            on_event: called with progress events.
-            should_stop: polled before every update.
-            minutes: of training, after which it is evaluated and stopped.
-        """
+        """Train until the training finishes, is stopped, or diverges; after `minutes`, it is evaluated and stopped."""
         parameters = sum(p.numel() for p in self.model.parameters())
         on_event(Prepared(parameters, len(self.mixture), self.mixture.skipped, self.updates))
         if self.recipe.machine.compile:

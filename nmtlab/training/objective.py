@@ -107,12 +107,7 @@ class Loss(NamedTuple):
 
 
 class Objective(nn.Module):
-    """The sum of several terms on a batch.
-
-    Args:
-        model: to be trained.
-        terms: one or more, with distinct names.
-    """
+    """The sum of one or more terms, with distinct names, on a batch."""
 
     def __init__(self, model: Trainable, terms: Sequence[Term]) -> None:
         super().__init__()

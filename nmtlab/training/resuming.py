@@ -115,12 +115,7 @@ def checkpoint_facts(
 ) -> dict[str, Any]:
     """Return the facts of a checkpoint: the position in the data and the state of schedule and early stopping.
 
-    Args:
-        step: updates so far.
-        stream: of the training's batches.
-        seconds: of training so far.
-        schedule, stopping: in their current state.
-        pending: the updates since the last full line of the log, as returned by `Meter.noted`.
+    `pending` are the updates since the last full line of the log, as from `Meter.noted`.
     """
     return {
         "step": step,

@@ -8,13 +8,7 @@ from nmtlab.recipe.training import TrainingSettings
 
 @dataclass
 class Schedule:
-    """The learning rate of every update, and how evaluations change it.
-
-    Args:
-        settings: the recipe's training section.
-        d_model: width of the model, in eq 3.8.
-        factor: product of the decays so far.
-    """
+    """The learning rate of every update, and how evaluations change it; `factor` is the product of all decays."""
 
     settings: TrainingSettings
     d_model: int

@@ -217,14 +217,10 @@ def naming(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
 
 
 def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
-    """Return a recipe that trains on every corpus in both directions.
+    """Return a recipe that trains on every one of its corpora in both directions.
 
     The reverse of a corpus follows it, unless it is among the corpora; one from which only subwords are learned has
     none.
-
-    Args:
-        recipe: names the corpora.
-        corpora: all of them, opened.
     """
     named = naming(recipe, corpora)
     ways = {(one.name, one.source, one.target) for one in named.corpora}

@@ -39,12 +39,6 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
 
     Adapters may be added to a parent on its text (Bapna and Firat 2019).
 
-    Args:
-        parent: a trained run.
-        recipe: recipe of the child.
-        trained: training corpora of the child.
-        checksums: checksums of all corpora of the child.
-
     Raises:
         RunError: the parent has no weights, is not neural, or differs in target language, architecture or segmentation;
             or it was trained on the child's text.
@@ -73,12 +67,7 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
 
 
 def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) -> dict[str, int] | None:
-    """Count the child's dev and test sentences whose target side the parent was trained on.
-
-    Args:
-        parent: a trained run.
-        corpus: a training corpus of the child.
-        workspace: where the parent's training text is looked for.
+    """Count the child's dev and test sentences whose target side the parent, if its text is here, was trained on.
 
     Returns:
         Split -> number of sentences, if any; None if a training text of the parent is not available.

@@ -117,13 +117,7 @@ def extended_tokenizers(
     corpora: Sequence[ParallelCorpus],
     tokenizers: tuple[Tokenizer, Tokenizer],
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Return subword tokenizers extended by a type for each letter that they lack.
-
-    Args:
-        settings: the recipe's text section.
-        corpora: corpora whose training text is to be segmented.
-        tokenizers: of the subwords of source and target, the same ones if they are joint.
-    """
+    """Return tokenizers of source and target extended by a type for each letter of the corpora that they lack."""
     source, target = (cast(Subwords | Transliterated, tokenizer).subwords for tokenizer in tokenizers)
     letters: tuple[set[str], set[str]] = set(), set()
     sides = source_tokenizer(settings, source), target

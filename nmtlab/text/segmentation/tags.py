@@ -54,12 +54,7 @@ def tags_before(language: str, origin: str, known: Sequence[str], form: str = FO
 
 
 def tags_for(corpora: Sequence[ParallelCorpus], by_language: bool = True) -> tuple[str, ...]:
-    """Return the tags that corpora trained on together need: origins, and target languages if more than one.
-
-    Args:
-        corpora: training corpora.
-        by_language: whether target languages have tags.
-    """
+    """Return the tags that corpora need together: of origins and, `by_language`, of target languages if several."""
     languages = list(dict.fromkeys(corpus.target for corpus in corpora))
     origins = list(dict.fromkeys(corpus.origin for corpus in corpora if corpus.origin))
     tagged = languages if by_language and len(languages) > 1 else []

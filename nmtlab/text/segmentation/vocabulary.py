@@ -25,13 +25,7 @@ _UNESCAPES = {escape: character for character, escape in _ESCAPES.items()}
 
 
 def most_frequent(frequencies: Mapping[str, int], most: int = 0, min_frequency: int = 1) -> list[str]:
-    """Return the types by decreasing frequency, ties in alphabetical order.
-
-    Args:
-        frequencies: count of each type.
-        most: maximum number of types (0: all).
-        min_frequency: minimum count of a type.
-    """
+    """Return at most `most` types (0: all) by decreasing frequency, ties in alphabetical order."""
     seen = (word for word, count in frequencies.items() if count >= min_frequency)
     ordered = sorted(seen, key=lambda word: (-frequencies[word], word))
     return ordered[:most] if most else ordered
