@@ -37,16 +37,8 @@ def train_phrase(
 ) -> Run:
     """Train a phrase-based system into a new run, which appears only when it is complete.
 
-    Phrases and language model are learned from train, the weights from dev.
-
-    Args:
-        name: of the run.
-        recipe: of family `phrase`.
-        corpus: training corpus.
-        workspace: where runs are kept.
-        on_step: called with each step as it begins.
-        should_stop: polled between steps; a stopped training keeps nothing.
-        allow_overlap: accept dev and test pairs that also occur in train; the run records how many.
+    Phrases and language model are learned from train, the weights from dev. `on_step` is called with each step as it
+    begins; a stopped training keeps nothing. Other arguments are as of `training.setup.train`.
 
     Raises:
         NmtlabError: a problem that the user can fix.

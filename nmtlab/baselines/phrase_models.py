@@ -29,14 +29,9 @@ _CONSTANT_FILES = {
 def learn_phrases(
     folder: Path, pairs: Sequence[TokenPair], aligner: AlignmentModel, max_phrase_length: int, seed: int
 ) -> None:
-    """Write the phrase table, and the lexical models that smooth it.
+    """Write the phrase table of training pairs, none with a blank side, and the lexical models that smooth it.
 
-    Args:
-        folder: to write to.
-        pairs: training pairs, none with a blank side.
-        aligner: the word aligner that phrases are extracted with.
-        max_phrase_length: most tokens of a target phrase.
-        seed: of the aligner.
+    `max_phrase_length` counts target tokens.
     """
     swapped = [(target, source) for source, target in pairs]
     _learn_lexical_model(folder / "tm_invswm", pairs)

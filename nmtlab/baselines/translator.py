@@ -38,15 +38,10 @@ class PhraseTranslator:
     def translate(
         self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
     ) -> list[Translation]:
-        """Translate lines; a blank one stays blank.
+        """Translate lines as `System.translate` says; all translations of a line are different.
 
         The log-probability and the score of a hypothesis are both the decoder's score. Its attention,
         (1, 1, |y| + 1, S + 1), is uniform over the source phrase that a token's phrase translates; EOS attends to EOS.
-
-        Args:
-            lines: plain text, one sentence per line.
-            n_best: how many translations of each to return, at most, all different.
-            on_progress: called with the number of lines just finished.
         """
         translations = []
         for line in lines:
@@ -88,11 +83,7 @@ class PhraseTranslator:
 
 
 def open_phrase_system(run: Run, search: SearchSettings | None = None) -> PhraseTranslator:
-    """Return a translator with a run's phrase-based models.
-
-    Args:
-        run: a trained run of family `phrase`.
-        search: its beam size is the stack size; the recipe's settings if not given.
+    """Return a translator with a run's phrase-based models; the beam size of `search` is the stack size.
 
     Raises:
         RunError: the models are missing or damaged.

@@ -152,12 +152,7 @@ def settings_of(architecture: Architecture, config: Mapping[str, Any]) -> Transf
 def our_weights(
     weights: Mapping[str, Tensor], settings: TransformerSettings, rows: tuple[Tensor, Tensor]
 ) -> dict[str, Tensor]:
-    """Return a model's weights under our names.
-
-    Args:
-        weights: by their names.
-        settings: the recipe's model section.
-        rows: source and target row of each of our types.
+    """Return a model's weights under our names; `rows` are the source and target row of each of our types.
 
     Raises:
         RunError: a weight is missing or superfluous, or tables that should be the same differ.

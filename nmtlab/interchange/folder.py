@@ -35,9 +35,6 @@ _DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 class ModelFolder:
     """The files of a model.
 
-    Args:
-        path: of the folder.
-
     Raises:
         RunError: there is no such folder, or it has no config.json.
     """
@@ -104,11 +101,7 @@ class ModelFolder:
 
 
 def check_memory(weights: Mapping[str, Tensor], bytes_each: int) -> None:
-    """Check that a model fits into this machine's memory, before any of it is read.
-
-    Args:
-        weights: by name.
-        bytes_each: of a parameter once it is imported.
+    """Check that so many bytes for each parameter fit into this machine's memory, before any of it is read.
 
     Raises:
         RunError: it does not.

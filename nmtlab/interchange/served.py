@@ -65,13 +65,7 @@ class ServedSystem:
     def translate(
         self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
     ) -> list[Translation]:
-        """Translate lines; a blank one stays blank.
-
-        Args:
-            lines: plain text, one sentence per line.
-            n_best: how many translations of each to return, at most the beam size.
-            on_progress: called with the number of lines just finished.
-        """
+        """Translate lines as `System.translate` says; `n_best` is at most the beam size."""
         translations = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))

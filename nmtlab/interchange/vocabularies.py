@@ -59,10 +59,7 @@ class ImportedText(NamedTuple):
 def marian_text(folder: ModelFolder, languages: Languages, joint: bool) -> ImportedText:
     """Return the text pipeline of a MarianMTModel, or of another model with its tokenizer.
 
-    Args:
-        folder: of the model.
-        languages: of its sides; those in its tokenizer_config.json where none are given.
-        joint: whether source and target share a table.
+    Languages are those of its tokenizer_config.json where none are given; with `joint`, the sides share a table.
 
     Raises:
         RunError: a file is missing or damaged, or the languages are unknown.

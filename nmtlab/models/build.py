@@ -233,12 +233,9 @@ def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
 
 
 def use_weights(model: TranslationModel, weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float32) -> None:
-    """Make named weights the parameters of a model, which may have been built without any; they are not copied.
+    """Make named weights the parameters of a model, which may have been built without any, on torch's device `meta`.
 
-    Args:
-        model: built on torch's device `meta`, or any other.
-        weights: by name.
-        dtype: of the parameters; only weights of another type are converted.
+    They are not copied; only weights of another type than `dtype` are converted.
 
     Raises:
         RunError: names or shapes differ from the model's.

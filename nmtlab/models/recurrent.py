@@ -36,10 +36,6 @@ class Encoder(nn.Module):
     """Reads the source backwards, forwards, or in both directions, whose outputs are then added.
 
     Args:
-        embedding: of source words.
-        backwards: layers that read backwards, if any.
-        forwards: layers that read forwards, if any.
-        dropout: of the embeddings.
         lexicon_reads_dropped: whether the lexicon reads the embeddings after dropout, or before it.
     """
 

@@ -21,7 +21,6 @@ class MultiHeadAttention(nn.Module):
     """Scaled dot-product attention with several heads.
 
     Args:
-        d_model: width D.
         heads: number of heads H, a divisor of D.
         dropout: share of attention weights dropped in training.
         share: σ, the share of units that all languages have in common: a whole number of heads (eq 4.3).

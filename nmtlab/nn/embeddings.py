@@ -15,8 +15,6 @@ class WordEmbedding(nn.Module):
     """A table of word embeddings for the input and, if shared, the output.
 
     Args:
-        types: size of the vocabulary.
-        d_model: width.
         fixnorm: divide each row by its norm in every use (FixNorm, thesis 3.3.2.3).
         share: σ; the first σ d_model units, a whole number, are common to all languages: E(w) = [E_s(w) ; E_l(w)] (eq
             4.3).

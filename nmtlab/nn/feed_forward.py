@@ -17,8 +17,6 @@ class FeedForward(nn.Module):
     """Two linear layers with an activation and dropout between them.
 
     Args:
-        d_model: width of input and output.
-        d_ff: width of the hidden layer.
         dropout: share of the activation's output dropped in training.
         share: σ, the share of units of either layer that all languages have in common (eq 4.3).
         languages: codes of the languages that have the other units, if any.

@@ -62,12 +62,10 @@ def exact_search(
     """Search for the best translation of one sentence.
 
     Args:
-        model: in evaluation mode.
-        memory: of its source.
+        model, memory, language: as of `beam.beam_search`.
         settings: score and limits; the beam size is ignored.
         start: a known translation, for example from a beam search; the result is never worse.
         budget: most hypotheses to expand, from 1.
-        language: code of the target language; the model's default if not given.
 
     Raises:
         RecipeError: the score has a coverage penalty, for which there is no bound.

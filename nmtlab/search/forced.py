@@ -39,11 +39,9 @@ def forced_steps(
     """Yield the decoder's step before each token of given translations, with one slot per sentence.
 
     Args:
-        model: in evaluation mode.
-        memory: of the sources.
+        model, memory, language: as of `beam.beam_search`.
         target: (B, T) ids ending in EOS, padded; predictions after EOS are meaningless.
         record: keep attention.
-        language: code of the target language; the model's default if not given.
     """
     length = _lengths(target) if model.plans_length else None
     state = model.start(memory, language, length)

@@ -62,8 +62,6 @@ def length_candidates(model: Searchable, memory: Memory, settings: SearchSetting
     sentences keep theirs.
 
     Args:
-        model: one that plans lengths.
-        memory: of B sentences.
         settings: number of lengths, the length limit, and whether length 0 is allowed.
     """
     log_probs = model.length_log_probs(memory)

@@ -12,8 +12,6 @@ class Inherited:
     """What was done with one parameter of a child.
 
     Args:
-        name: name of the parameter.
-        part: part of the model that it belongs to.
         use: tune, freeze or reset.
         types: number of types that have a row in it, except special types and control tokens; None without such rows.
         kept: how many of these rows were copied, the others were drawn; without such rows, 1 if it was copied.

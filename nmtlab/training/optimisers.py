@@ -44,16 +44,9 @@ def load_moments(
     tensors: Mapping[str, Tensor],
     step: int,
 ) -> None:
-    """Restore the state that an optimiser had at a step.
+    """Restore the state that an optimiser had at a step, from tensors named `KEPT.PARAMETER`.
 
     Shapes are checked here because fused optimisers read and write beyond the end of a state of another shape.
-
-    Args:
-        optimiser: of these parameters.
-        parameters: by name.
-        kept: names of the optimiser's state tensors for each parameter.
-        tensors: the state, as `KEPT.PARAMETER`.
-        step: number of updates so far.
 
     Raises:
         RunError: a tensor is missing, or differs in shape or type from its parameter.

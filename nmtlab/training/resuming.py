@@ -20,10 +20,7 @@ def check_same_training(run: Run, recipe: Recipe, corpus: ParallelCorpus, proces
     """Check that a run can be resumed.
 
     Args:
-        run: begun.
         recipe: as asked for now; device, threads and the name of the first corpus do not matter.
-        corpus: the first corpus, as opened now.
-        processes: that train together now.
 
     Raises:
         RecipeError: a field of the recipe is not what it was.

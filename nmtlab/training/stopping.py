@@ -27,10 +27,6 @@ class EarlyStopping:
     """The dev evaluations so far, and whether training should end.
 
     Args:
-        settings: the recipe's training section.
-        best: the best evaluation so far.
-        since_best: evaluations since the best one.
-        evaluations: number of evaluations so far.
         unscheduled: the best of those evaluations that a stop called for. They decide which checkpoint is the best,
             but neither the end nor the rate, so that a resumed training goes on as if it had not been stopped.
     """

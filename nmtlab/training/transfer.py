@@ -125,14 +125,6 @@ def inherit(
 ) -> list[Inherited]:
     """Copy a parent's weights into a freshly initialised child; return what was done with each parameter.
 
-    Args:
-        model: the child.
-        pipeline: pipeline of the child.
-        weights: the parent's weights, by name.
-        parent: pipeline of the parent.
-        settings: which parts to copy.
-        seed: seed of the random assignment of source types.
-
     Raises:
         RunError: a parameter is to be frozen that the parent lacks.
     """

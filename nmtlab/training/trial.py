@@ -50,11 +50,7 @@ def short_training(
 
     Args:
         recipe: model, batches, loss, noise, clipping and seed; its schedule is ignored.
-        pipeline: has the vocabularies.
-        mixture: the training text.
         held_out: pairs on which the use of the source is measured.
-        rate: learning rate of every update.
-        updates: number of updates, at most.
     """
     settings = recipe.training
     torch.manual_seed(settings.seed)

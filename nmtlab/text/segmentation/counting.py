@@ -16,10 +16,6 @@ from nmtlab.text.segmentation.side import Side
 def counted(pipeline: Pipeline, corpus: ParallelCorpus) -> Pipeline:
     """Return a pipeline with the counts of its types in the training text of a corpus.
 
-    Args:
-        pipeline: any; its own counts are dropped.
-        corpus: in one of the pipeline's directions.
-
     Raises:
         RunError: the pipeline does not know the corpus' languages.
         CorpusError: the text cannot be read.

@@ -83,9 +83,6 @@ def learn_tokenizers(
     """Return the tokenizers of source and target; joint subwords share one.
 
     Args:
-        settings: the recipe's text section.
-        corpora: corpora whose training text is used.
-        usable: number of usable training pairs.
         tags: control tokens of the source side.
 
     Raises:
@@ -148,9 +145,6 @@ def learn_vocabularies(
     All usable training pairs are counted.
 
     Args:
-        settings: the recipe's text section.
-        corpora: corpora whose training text is counted.
-        tokenizers: tokenizers of source and target.
         tags: control token -> number of source sentences that have it; a joint target has these types too.
 
     Raises:

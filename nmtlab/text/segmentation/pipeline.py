@@ -58,8 +58,6 @@ class Pipeline:
         """Learn from the training pairs of all corpora; the same text gives the same pipeline.
 
         Args:
-            settings: the recipe's text section.
-            corpora: training corpora, one or more.
             also: further corpora from which subwords are learned; their types are not counted.
             parent: pipeline whose subwords are reused, extended by a type for each letter that they lack; words are not
                 reused.

@@ -115,8 +115,6 @@ class Subwords:
 
         Args:
             lines: sentences; SentencePiece holds them all in memory.
-            kind: byte-pair encoding or a unigram model.
-            size: number of types, including special types and control tokens.
             tags: control tokens; their ids follow those of the special types.
 
         Raises:

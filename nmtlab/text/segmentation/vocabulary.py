@@ -64,9 +64,7 @@ class Vocabulary:
         """Return the vocabulary of a text of words.
 
         Args:
-            words: words that get a type.
             frequencies: count of each word of the text.
-            sentences: number of sentences.
             tags: control token -> number of sentences that have it.
         """
         tags = tags or {}
@@ -116,12 +114,7 @@ class Vocabulary:
 
     @classmethod
     def from_tsv(cls, text: str, name: str, tags: Sequence[str] = ()) -> "Vocabulary":
-        """Return the vocabulary that `to_tsv` wrote.
-
-        Args:
-            text: the output of `to_tsv`.
-            name: name of the file, for error messages.
-            tags: control tokens among the types.
+        """Return the vocabulary that `to_tsv` wrote to a file of that name, with these control tokens.
 
         Raises:
             RunError: a line is not a type and a count, or special types and control tokens do not come first.
