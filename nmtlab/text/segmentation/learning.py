@@ -13,7 +13,7 @@ from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
-from nmtlab.text.segmentation.language_counts import LanguageCounts
+from nmtlab.text.segmentation.side import LanguageCounts
 from nmtlab.text.segmentation.tokenizers import SubwordKind, Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.segmentation.transliteration import transliterated, transliterator
 from nmtlab.text.segmentation.truecase import Truecaser

@@ -17,7 +17,7 @@ from nmtlab.text.segmentation.learning import (
     learn_tokenizers,
     learn_vocabularies,
 )
-from nmtlab.text.segmentation.pipeline_files import MANIFEST, Saved, files_of, read_files
+from nmtlab.text.segmentation.pipeline_files import MANIFEST, files_of, read_files
 from nmtlab.text.segmentation.side import Side
 from nmtlab.text.segmentation.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
@@ -111,7 +111,7 @@ class Pipeline:
 
     def save(self, folder: Path | str) -> None:
         """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each file atomically."""
-        for name, content in files_of(self._saved).items():
+        for name, content in self._files().items():
             with replacing(Path(folder) / name) as temporary:
                 temporary.write_bytes(content)
 
@@ -126,7 +126,7 @@ class Pipeline:
 
     def checksum(self) -> str:
         """Return the SHA-256 of the settings and everything learned."""
-        return sha256(files_of(self._saved)[MANIFEST]).hexdigest()
+        return sha256(self._files()[MANIFEST]).hexdigest()
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -269,9 +269,8 @@ class Pipeline:
         words, indices = self.source.tokenizer.words(text)
         return words, [*([-1] * len(self._tags(language))), *indices] if indices else []
 
-    @property
-    def _saved(self) -> Saved:
-        return Saved(self.settings, self.source, self.target, self.inherited_targets)
+    def _files(self) -> dict[str, bytes]:
+        return files_of(self.settings, self.source, self.target, self.inherited_targets)
 
     def _check_untagged(self, lines: Iterable[str]) -> None:
         """Raise an error if a line begins with a language's tag, as it would in the program that the model is from."""

@@ -1,20 +1,19 @@
 """The files of a saved text pipeline: vocabularies, counts, tokenizers, and a manifest with their checksums."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nmtlab.errors import RunError
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.segmentation import language_counts
-from nmtlab.text.segmentation.language_counts import LanguageCounts
 from nmtlab.text.segmentation.learning import source_tokenizer
-from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tokenizers import ImportedSubwords, Subwords, Words
 from nmtlab.text.segmentation.truecase import Truecaser
 from nmtlab.text.segmentation.vocabulary import Vocabulary
@@ -27,25 +26,20 @@ _ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules")
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
-class Saved(NamedTuple):
-    """What is saved of a pipeline: fields as of `Pipeline`."""
-
-    settings: TextSettings
-    source: Side
-    target: Side
-    inherited_targets: tuple[int, ...]
+Saved = tuple[TextSettings, Side, Side, tuple[int, ...]]
+"""What is saved of a pipeline: settings, source, target, and inherited targets."""
 
 
-def files_of(saved: Saved) -> dict[str, bytes]:
+def files_of(settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...]) -> dict[str, bytes]:
     """Return the files of a pipeline, name -> content; the manifest, with the checksums of the others, is the last."""
     files = {}
-    for name, side in (("source", saved.source), ("target", saved.target)):
+    for name, side in (("source", source), ("target", target)):
         files[f"{name}.tsv"] = side.vocabulary.to_tsv().encode()
-        if file := _tokenizer_file(saved.settings, name):
+        if file := _tokenizer_file(settings, name):
             files[file] = side.tokenizer.to_bytes()
         if side.language_counts:
-            files[_counts_file(name)] = language_counts.to_tsv(side.language_counts).encode()
-    return {**files, MANIFEST: _manifest(saved, files)}
+            files[_counts_file(name)] = _counts_tsv(side.language_counts).encode()
+    return {**files, MANIFEST: _manifest(settings, source, target, inherited, files)}
 
 
 def read_files(folder: Path) -> Saved:
@@ -57,7 +51,7 @@ def read_files(folder: Path) -> Saved:
     with reading(folder / MANIFEST, _REMEDY):
         manifest = _Manifest.model_validate_json(read_bytes(folder / MANIFEST))
     sides = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
-    return Saved(manifest.settings, *sides, manifest.inherited_targets)
+    return manifest.settings, *sides, manifest.inherited_targets
 
 
 class _Manifest(BaseModel):
@@ -84,23 +78,25 @@ class _Manifest(BaseModel):
         return {**written, "settings": migrate_section("text", settings, schema)}
 
 
-def _manifest(saved: Saved, files: dict[str, bytes]) -> bytes:
+def _manifest(
+    settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...], files: dict[str, bytes]
+) -> bytes:
     digests = {name: sha256(content).hexdigest() for name, content in files.items()}
     manifest = _Manifest(
         schema_=TEXT_SCHEMA,
-        settings=saved.settings,
-        source=saved.source.languages[0],
-        target=saved.target.languages[0],
-        more_sources=saved.source.languages[1:],
-        more_targets=saved.target.languages[1:],
-        tags=saved.source.vocabulary.tags,
-        inherited_targets=saved.inherited_targets,
+        settings=settings,
+        source=source.languages[0],
+        target=target.languages[0],
+        more_sources=source.languages[1:],
+        more_targets=target.languages[1:],
+        tags=source.vocabulary.tags,
+        inherited_targets=inherited,
         files=digests,
     )
     # What has its default is left out, so that file and checksum are as they were before there was such a field.
     fields = TextSettings.model_fields
-    left_out: dict[str, Any] = {} if saved.inherited_targets else {_INHERITED: True}
-    left_out["settings"] = {name for name in _ADDED if getattr(saved.settings, name) == fields[name].default}
+    left_out: dict[str, Any] = {} if inherited else {_INHERITED: True}
+    left_out["settings"] = {name for name in _ADDED if getattr(settings, name) == fields[name].default}
     return manifest.model_dump_json(indent=2, exclude=left_out).encode()
 
 
@@ -148,7 +144,26 @@ def _read_counts(path: Path, manifest: _Manifest, languages: Sequence[str], size
     if path.name not in manifest.files:
         return {}
     with reading(path, _REMEDY):
-        return language_counts.from_tsv(_read_checked(path, manifest).decode(), languages, size)
+        return _counts_of(_read_checked(path, manifest).decode(), languages, size)
+
+
+def _counts_tsv(counts: Mapping[str, np.ndarray]) -> str:
+    """Return a column for each language: its code, and the count of each type in order of ids."""
+    rows = zip(*(column.tolist() for column in counts.values()), strict=True)
+    return "".join("\t".join(map(str, row)) + "\n" for row in (tuple(counts), *rows))
+
+
+def _counts_of(text: str, languages: Sequence[str], size: int) -> LanguageCounts:
+    """Return what `_counts_tsv` wrote.
+
+    Raises:
+        ValueError: it is no such table, or of other languages or another number of types.
+    """
+    header, *rows = (line.split("\t") for line in text.splitlines())
+    counts = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+    if header != list(languages) or counts.shape != (size, len(languages)):
+        raise ValueError("counts of other languages or types")
+    return dict(zip(languages, np.ascontiguousarray(counts.T), strict=True))
 
 
 def _read_checked(path: Path, manifest: _Manifest) -> bytes:

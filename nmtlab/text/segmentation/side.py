@@ -9,6 +9,9 @@ import numpy as np
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
+LanguageCounts = dict[str, np.ndarray]
+"""Language -> `(size,)` int64, counts in its training text; empty for a side of one language."""
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
