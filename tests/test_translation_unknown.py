@@ -5,7 +5,7 @@ import pytest
 import torch
 from support.pointing_model import PointingModel
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
@@ -161,7 +161,7 @@ def test_a_translation_cut_off_at_the_limit_is_replaced_too(words):
 )
 def test_the_words_are_those_that_beam_search_itself_looked_at(words, model_settings, bias):
     torch.manual_seed(5)
-    model = build_model(model_settings, words.source.size, words.target_allowed, False).double().eval()
+    model = build_model(model_settings, ModelText(words.source.size, words.target_allowed, False)).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.4)
@@ -192,7 +192,7 @@ def test_dev_bleu_is_measured_without_replacement(words, tiny_recipe):
 
 def test_what_a_person_has_begun_with_stays_as_it_was_written(words):
     torch.manual_seed(1)
-    model = build_model(RnnSettings(d_model=8), words.source.size, words.target_allowed, joint=False)
+    model = build_model(RnnSettings(d_model=8), ModelText(words.source.size, words.target_allowed, joint=False))
     system = Translator(model, words, SearchSettings(beam_size=2, extra_length=2))
     for settings in (system.settings, COPYING):
         system.settings = settings

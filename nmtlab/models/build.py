@@ -35,43 +35,10 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS
 
 
-def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = None) -> TranslationModel:
-    """Build the recipe's model for a pipeline, with initial weights from torch's random stream.
+class ModelText(NamedTuple):
+    """What a model depends on besides its settings.
 
     Args:
-        recipe: of a family that is trained by gradient descent.
-        pipeline: has the vocabularies; its direction is the model's default.
-        table: p(target | source), if the recipe's lexicon is a table.
-    """
-    languages = pipeline.source.languages, pipeline.target.languages
-    model = build_model(
-        recipe.model,
-        pipeline.source.size,
-        pipeline.allowed_by_language,
-        pipeline.joint,
-        table,
-        languages,
-        pipeline.first_tokens,
-        pipeline.reads_start,
-    )
-    first = tuple(codes[0] for codes in languages)
-    return model if pipeline.languages == first else model.directed(*pipeline.languages)
-
-
-def build_model(
-    settings: Family,
-    source_types: int,
-    allowed: np.ndarray | Mapping[str, np.ndarray],
-    joint: bool,
-    table: LexicalTable | None = None,
-    languages: LanguageCodes = ((), ()),
-    first_tokens: Mapping[str, int] | None = None,
-    reads_start: bool = False,
-) -> TranslationModel:
-    """Build a model with initial weights drawn from torch's random stream.
-
-    Args:
-        settings: the recipe's model section, of a neural family.
         source_types: size of the source vocabulary.
         allowed: (target types,) bool, which types may be produced; or one such mask for each target language.
         joint: whether source and target share one vocabulary; a Transformer's embeddings may then share one table.
@@ -80,29 +47,48 @@ def build_model(
         first_tokens: target language -> type that a Transformer's decoder reads in place of BOS.
         reads_start: whether that decoder reads BOS before this type too.
     """
-    masks = allowed if isinstance(allowed, Mapping) else {"": allowed}
-    text = _Text(source_types, masks, joint, table, languages, first_tokens, reads_start)
-    return BUILDERS[type(settings)](settings, text)
-
-
-class _Text(NamedTuple):
-    """What a model depends on besides its settings; fields as of `build_model`."""
 
     source_types: int
-    allowed: Mapping[str, np.ndarray]
+    allowed: np.ndarray | Mapping[str, np.ndarray]
     joint: bool
-    table: LexicalTable | None
-    languages: LanguageCodes
-    first_tokens: Mapping[str, int] | None
-    reads_start: bool
+    table: LexicalTable | None = None
+    languages: LanguageCodes = ((), ())
+    first_tokens: Mapping[str, int] | None = None
+    reads_start: bool = False
+
+    @property
+    def masks(self) -> Mapping[str, np.ndarray]:
+        """The types that may be produced, by target language."""
+        return self.allowed if isinstance(self.allowed, Mapping) else {"": self.allowed}
 
     @property
     def target_types(self) -> int:
-        return len(next(iter(self.allowed.values())))
+        """Size of the target vocabulary."""
+        return len(next(iter(self.masks.values())))
 
 
-def _transformer(settings: TransformerSettings, text: _Text) -> Transformer:
-    s, allowed, target_types = settings, text.allowed, text.target_types
+def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = None) -> TranslationModel:
+    """Build the model of a recipe, of a neural family, for a pipeline, whose direction is its default.
+
+    Args:
+        recipe, pipeline: of one run.
+        table: p(target | source), if the recipe's lexicon is a table.
+    """
+    source, languages = pipeline.source, (pipeline.source.languages, pipeline.target.languages)
+    first, start = pipeline.first_tokens, pipeline.reads_start
+    text = ModelText(source.size, pipeline.allowed_by_language, pipeline.joint, table, languages, first, start)
+    model = build_model(recipe.model, text)
+    default = tuple(codes[0] for codes in languages)
+    return model if pipeline.languages == default else model.directed(*pipeline.languages)
+
+
+def build_model(settings: Family, text: ModelText) -> TranslationModel:
+    """Build a model of a neural family with initial weights drawn from torch's random stream."""
+    return BUILDERS[type(settings)](settings, text)
+
+
+def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
+    s, allowed, target_types = settings, text.masks, text.target_types
     sources, targets = (tuple(codes) or ("",) for codes in text.languages)
 
     def norm() -> nn.Module:
@@ -165,7 +151,7 @@ def _transformer(settings: TransformerSettings, text: _Text) -> Transformer:
     return model
 
 
-def _recurrent(settings: RnnSettings, text: _Text) -> RecurrentModel:
+def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
     s, target_types = settings, text.target_types
     dropout = SequenceDropout(s.dropout, s.variational)
     radius = s.radius if s.fixnorm else None
@@ -193,7 +179,7 @@ def _recurrent(settings: RnnSettings, text: _Text) -> RecurrentModel:
         dropout=dropout,
         residual=s.residual,
         output_weight=None if s.tied else nn.Parameter(torch.empty(target_types, s.d_model)),
-        output_types=OutputTypes(_tensors(text.allowed)),
+        output_types=OutputTypes(_tensors(text.masks)),
         radius=radius,
         fix_hidden=s.fix_hidden,
         lexical=_lexical(s, target_types, text.table),

@@ -13,7 +13,7 @@ import torch
 
 from nmtlab.device import choose_device
 from nmtlab.errors import RecipeError
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.nn.private import private_language
 from nmtlab.recipe import PhraseSettings, Recipe
@@ -107,7 +107,7 @@ def _model(recipe: Recipe, types: Sequence[int], corpora: Sequence[ParallelCorpu
     sources, targets = (list(dict.fromkeys(codes)) for codes in zip(*(one.direction for one in corpora), strict=True))
     allowed = dict.fromkeys(targets, np.ones(types[1], dtype=bool))
     with torch.device("meta"):
-        return build_model(recipe.model, types[0], allowed, recipe.text.joint, languages=(sources, targets))
+        return build_model(recipe.model, ModelText(types[0], allowed, recipe.text.joint, languages=(sources, targets)))
 
 
 def _matrix_speed(recipe: Recipe) -> float:

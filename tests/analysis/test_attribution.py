@@ -27,7 +27,7 @@ from nmtlab.analysis.attribution.contributions import (
 from nmtlab.analysis.attribution.erasure import erasure
 from nmtlab.analysis.attribution.gradients import baseline, input_x_gradient, integrated_gradients, token_scores
 from nmtlab.errors import CorpusError, NmtlabError
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -168,7 +168,7 @@ def test_a_system_without_end_has_nothing_that_contributes_to_it():
     pipeline = hand_made_pipeline(SOURCE, TARGET)
     torch.manual_seed(1)
     settings = SYSTEMS["scale"].model_copy(update={"plan_length": True})
-    model = build_model(settings, pipeline.source.size, pipeline.target_allowed, joint=False).eval()
+    model = build_model(settings, ModelText(pipeline.source.size, pipeline.target_allowed, joint=False)).eval()
     for method in ("input × gradient", "integrated gradients"):
         frame = contributions(translator(model, pipeline), "olim deydi", "Fauci says", method)
         end = frame["target_piece"] == "</s>"

@@ -29,7 +29,7 @@ from nmtlab.analysis.lexical.norms import (
 )
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import plain
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import RnnSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
@@ -79,7 +79,7 @@ def test_an_untied_system_is_measured_at_its_output_layer():
 def test_types_that_may_not_be_produced_are_left_out():
     pipeline = hand_made_pipeline({"Fauchi": 8}, {"Chan": 40, "Fauci": 0, "Jenner": 8})
     settings = RnnSettings(d_model=4)
-    model = build_model(settings, pipeline.source.size, pipeline.target_allowed, joint=False)
+    model = build_model(settings, ModelText(pipeline.source.size, pipeline.target_allowed, joint=False))
     frame = word_norms(translator(model, pipeline))
     assert frame[["id", "rank"]].to_numpy().tolist() == [[4, 1], [6, 2]]
     assert frame["used_norm"].to_numpy() == pytest.approx(frame["norm"].to_numpy())

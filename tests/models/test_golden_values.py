@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.batching.batch import batch_of
@@ -53,7 +53,7 @@ def golden_model(placement: str, norm: str, fixnorm: bool) -> TranslationModel:
         d_model=8, d_ff=16, encoder_layers=1, decoder_layers=1, heads=2, dropout=0.0, language_vectors=True,
         placement=placement, norm=norm, fixnorm=fixnorm,
     )  # fmt: skip
-    model = build_model(settings, 12, ALLOWED, joint=True)
+    model = build_model(settings, ModelText(12, ALLOWED, joint=True))
     set_by_formula(model)
     return model
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nmtlab.errors import RunError
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.nn.positions import sinusoids
 from nmtlab.recipe import SearchSettings, TransformerSettings
@@ -32,13 +32,13 @@ def planned(seed: int = 1, **more):
     settings = TransformerSettings(
         d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2, dropout=0.0, plan_length=True, **more
     )
-    return build_model(settings, TYPES, np.arange(TYPES) > BOS, joint=False).double().eval()
+    return build_model(settings, ModelText(TYPES, np.arange(TYPES) > BOS, joint=False)).double().eval()
 
 
 def model_that_never_ends():
     torch.manual_seed(1)
     settings = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
-    model = build_model(settings, TYPES, np.arange(TYPES) > BOS, joint=False).double().eval()
+    model = build_model(settings, ModelText(TYPES, np.arange(TYPES) > BOS, joint=False)).double().eval()
     with torch.no_grad():
         model.output_layer.bias[EOS] = -50.0
     return model

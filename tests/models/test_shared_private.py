@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nmtlab.errors import RunError
-from nmtlab.models.build import build_model, load_weights
+from nmtlab.models.build import ModelText, build_model, load_weights
 from nmtlab.models.interface import on_device
 from nmtlab.models.parts import part, vocabulary_side
 from nmtlab.models.transformer import Transformer
@@ -36,7 +36,9 @@ def settings(share: float | None = None, **more) -> TransformerSettings:
 def built(made: TransformerSettings, sources=SOURCES, targets=TARGETS, seed: int = 0, **more) -> Transformer:
     torch.manual_seed(seed)
     allowed = {code: ALLOWED[code] for code in targets}
-    model = build_model(made, TYPES, allowed, joint=True, languages=(sources, targets), **more).double().eval()
+    model = (
+        build_model(made, ModelText(TYPES, allowed, joint=True, languages=(sources, targets), **more)).double().eval()
+    )
     return model.directed(sources[0], targets[0])
 
 

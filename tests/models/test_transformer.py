@@ -23,7 +23,7 @@ from support.small_transformer import (
 )
 
 from nmtlab.errors import RunError
-from nmtlab.models.build import build_model, load_weights
+from nmtlab.models.build import ModelText, build_model, load_weights
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.dropout import Dropout
@@ -203,12 +203,12 @@ def test_a_joint_vocabulary_has_one_table_and_separate_ones_have_two():
 
 @pytest.mark.parametrize(("placement", "last"), [("pre", "decoder_norm"), ("post", PRE[-2][0])])
 def test_a_fixed_g_leaves_only_the_last_one_to_learn(placement, last):
-    model = build_model(settings(placement, g="fixed"), TYPES, ALLOWED, joint=True)
+    model = build_model(settings(placement, g="fixed"), ModelText(TYPES, ALLOWED, joint=True))
     gs = {name: parameter for name, parameter in model.named_parameters() if name.endswith(".g")}
     assert len(gs) == len(model.sublayers())
     assert [name for name, g in gs.items() if g.requires_grad] == [f"{last}.g"]
     assert all(g.item() == pytest.approx(math.sqrt(D)) for g in gs.values())
-    learned = build_model(settings(placement), TYPES, ALLOWED, joint=True)
+    learned = build_model(settings(placement), ModelText(TYPES, ALLOWED, joint=True))
     assert all(parameter.requires_grad for parameter in learned.parameters())
 
 
@@ -231,7 +231,7 @@ def test_with_scalenorm_and_fixnorm_the_logit_is_the_last_g_times_the_cosine_plu
 
 @pytest.mark.parametrize("norm", ["layer", "rms"])
 def test_with_another_norm_fixnorm_has_a_scalar_of_its_own_that_starts_at_one(norm):
-    model = build_model(settings("pre", norm, True), TYPES, ALLOWED, joint=True)
+    model = build_model(settings("pre", norm, True), ModelText(TYPES, ALLOWED, joint=True))
     assert model.output_layer.g.shape == ()
     assert model.output_layer.g.item() == 1.0
     assert model.output_layer.g.requires_grad
@@ -269,7 +269,9 @@ def test_one_rate_of_dropout_is_used_everywhere_and_on_embeddings_after_position
 @pytest.mark.parametrize(("init", "variance"), [("small", 2 / (5 * 128)), ("xavier", 1 / 128)])
 def test_initial_weights_have_the_published_spread(init, variance):
     torch.manual_seed(0)
-    model = build_model(settings("pre", "scale", True, d_model=128, d_ff=512, init=init), TYPES, ALLOWED, joint=True)
+    model = build_model(
+        settings("pre", "scale", True, d_model=128, d_ff=512, init=init), ModelText(TYPES, ALLOWED, joint=True)
+    )
     layers = [*model.encoder, *model.decoder]
     attentions = [layer.attention for layer in layers] + [layer.cross_attention for layer in model.decoder]
     for linear in (part for a in attentions for part in (a.query, a.key, a.value, a.output)):
@@ -281,7 +283,9 @@ def test_initial_weights_have_the_published_spread(init, variance):
 
 
 def test_norms_start_as_published():
-    layer, rms, scale = (build_model(settings(norm=norm), TYPES, ALLOWED, True) for norm in ("layer", "rms", "scale"))
+    layer, rms, scale = (
+        build_model(settings(norm=norm), ModelText(TYPES, ALLOWED, True)) for norm in ("layer", "rms", "scale")
+    )
     assert all((layer.get_submodule(s.name).weight == 1).all() for s in layer.sublayers())
     assert {layer.get_submodule(s.name).eps for s in layer.sublayers()} == {1e-5}
     assert all((rms.get_submodule(s.name).weight == 1).all() for s in rms.sublayers())

@@ -18,7 +18,7 @@ from support.small_transformer import (
 )
 
 from nmtlab.models import layers
-from nmtlab.models.build import build_model, load_weights
+from nmtlab.models.build import ModelText, build_model, load_weights
 from nmtlab.models.interface import on_device
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.segmentation.vocabulary import BOS
@@ -131,12 +131,11 @@ def test_a_decoder_that_reads_a_start_and_a_language_predicts_as_if_both_began_i
     """As M2M-100: BOS, the language, then the words; the parallel and the stepwise decoder agree."""
     first = 12
     torch.manual_seed(0)
-    model = build_model(
-        settings(placement), TYPES, ALLOWED, True, first_tokens={"": first}, reads_start=True
-    ).double().eval()  # fmt: skip
+    text = ModelText(TYPES, ALLOWED, True, first_tokens={"": first}, reads_start=True)
+    model = build_model(settings(placement), text).double().eval()
     batch = pairs()
     torch.testing.assert_close(stepwise(model, batch), log_probs(model, batch))
-    plain = build_model(settings(placement), TYPES, ALLOWED, True).double().eval()
+    plain = build_model(settings(placement), ModelText(TYPES, ALLOWED, True)).double().eval()
     load_weights(plain, dict(model.named_parameters()))
     target = batch_of(SOURCE, np.concatenate([np.full((len(TARGET), 1), first), TARGET], axis=1))
     longer = on_device(target)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.scripted_model import ScriptedModel, every_translation, score_of
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
@@ -24,7 +24,7 @@ MODELS = {
 
 def model_of(name: str):
     torch.manual_seed(3)
-    return build_model(MODELS[name], 9, np.arange(9) > BOS, joint=False).double().eval()
+    return build_model(MODELS[name], ModelText(9, np.arange(9) > BOS, joint=False)).double().eval()
 
 
 @pytest.mark.parametrize("seed", range(5))

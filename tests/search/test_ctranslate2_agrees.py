@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nmtlab.interchange.ctranslate import write_model
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import SearchSettings, TransformerSettings
@@ -55,7 +55,7 @@ def learner(settings: TransformerSettings) -> Transformer:
     allowed[[PAD, BOS]] = False
     allowed[NEVER_A_TARGET] = False
     torch.manual_seed(1)
-    model = build_model(settings, len(VOCABULARY), allowed, joint=True)
+    model = build_model(settings, ModelText(len(VOCABULARY), allowed, joint=True))
     objective = training_objective(model, smoothing=0.1)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
     meanings = np.flatnonzero(allowed)[2:].tolist()  # without EOS and UNK

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
@@ -20,7 +20,7 @@ SETTINGS = SearchSettings(score="length-normalised", beam_size=2, extra_length=4
 def model():
     torch.manual_seed(7)
     settings = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1)
-    return build_model(settings, 12, np.arange(12) > BOS, joint=False).double().eval()
+    return build_model(settings, ModelText(12, np.arange(12) > BOS, joint=False)).double().eval()
 
 
 def test_the_first_group_is_an_ordinary_beam_and_without_strength_all_are(model):

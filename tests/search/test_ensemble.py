@@ -6,7 +6,7 @@ import torch
 from support.scripted_model import ScriptedModel
 
 from nmtlab.errors import RunError
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
@@ -22,7 +22,7 @@ SETTINGS = SearchSettings(beam_size=3, extra_length=3)
 
 def model_of(settings, seed: int, types: int = 9):
     torch.manual_seed(seed)
-    return build_model(settings, types, np.arange(types) > BOS, joint=False).double().eval()
+    return build_model(settings, ModelText(types, np.arange(types) > BOS, joint=False)).double().eval()
 
 
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])

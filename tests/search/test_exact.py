@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.scripted_model import ScriptedModel, every_translation, score_of
 
 from nmtlab.errors import RecipeError
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import ExactSearch, exact_search
@@ -106,7 +106,7 @@ def test_a_coverage_penalty_is_refused():
 @pytest.mark.parametrize("score", ["log-prob", "length-normalised"])
 def test_it_is_exact_with_models_of_the_house(architecture, score):
     torch.manual_seed(5)
-    model = build_model(architecture, 9, np.arange(9) > BOS, joint=False).double().eval()
+    model = build_model(architecture, ModelText(9, np.arange(9) > BOS, joint=False)).double().eval()
     settings = SearchSettings(score=score, extra_length=3)
     source = source_of(SOURCE)
     translations = [(*y, EOS) for y in _all(list(range(3, 9)), 4)]

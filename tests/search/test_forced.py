@@ -5,7 +5,7 @@ import pytest
 import torch
 from support.scripted_model import ScriptedModel
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.attention import pieces_of_words, word_attention
@@ -31,7 +31,7 @@ every_system = pytest.mark.parametrize("name", SYSTEMS)
 
 def model_of(name: str, dtype: torch.dtype = torch.float64) -> TranslationModel:
     torch.manual_seed(3)
-    model = build_model(SYSTEMS[name], TYPES, ALLOWED, True).to(dtype).eval()
+    model = build_model(SYSTEMS[name], ModelText(TYPES, ALLOWED, True)).to(dtype).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, dtype=dtype), alpha=0.3)

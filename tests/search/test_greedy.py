@@ -9,7 +9,7 @@ from support.scripted_model import ScriptedModel
 from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
@@ -32,7 +32,7 @@ SETTINGS = SearchSettings(beam_size=1, extra_length=6)
 
 def model_of(name: str, seed: int = 3) -> Searchable:
     torch.manual_seed(seed)
-    built = build_model(MODELS[name], TYPES, np.arange(TYPES) > 1, joint=False, table=TABLE)
+    built = build_model(MODELS[name], ModelText(TYPES, np.arange(TYPES) > 1, joint=False, table=TABLE))
     model = built.double().eval()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
@@ -39,7 +39,7 @@ MODELS = {
 
 def model_of(settings: TransformerSettings | RnnSettings, allowed=ALLOWED, targets=()) -> TranslationModel:
     torch.manual_seed(1)
-    built = build_model(settings, TYPES, allowed, joint=False, table=TABLE, languages=(("ss",), targets))
+    built = build_model(settings, ModelText(TYPES, allowed, joint=False, table=TABLE, languages=(("ss",), targets)))
     model = built.double().eval()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
@@ -39,7 +39,7 @@ def model_of(**more):
     settings = TransformerSettings(
         d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2, dropout=0.0, **more
     )
-    return build_model(settings, TYPES, np.arange(TYPES) > BOS, joint=False).double().eval()
+    return build_model(settings, ModelText(TYPES, np.arange(TYPES) > BOS, joint=False)).double().eval()
 
 
 def slots_of(tree: Sequence[TreeStep]) -> Iterator[Slot]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.alignment.table import LexicalTable
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import InnerProduct, Inspectable, OutputTable, TranslationModel
 from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.text.batching.batch import Batch
@@ -153,7 +153,7 @@ def random_system(name: str, dtype: torch.dtype = torch.float64) -> Translator:
     pipeline = hand_made_pipeline(SOURCE, TARGET)
     torch.manual_seed(0)
     allowed = pipeline.target_allowed
-    model = build_model(SYSTEMS[name], pipeline.source.size, allowed, joint=False, table=TABLE).to(dtype)
+    model = build_model(SYSTEMS[name], ModelText(pipeline.source.size, allowed, joint=False, table=TABLE)).to(dtype)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, dtype=dtype))

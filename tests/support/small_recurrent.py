@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.recurrent import RecurrentModel
 from nmtlab.recipe import RnnSettings
@@ -50,7 +50,11 @@ def recurrent(dropout: float = 0.0, allowed=ALLOWED, **choices) -> RecurrentMode
     settings = RnnSettings(**({"d_model": D, "radius": R, "dropout": dropout} | choices))
     languages = (("de", "nl"), tuple(allowed)) if isinstance(allowed, dict) else ((), ())
     torch.manual_seed(0)
-    model = build_model(settings, SOURCE_TYPES, allowed, joint=False, table=TABLE, languages=languages).double().eval()
+    model = (
+        build_model(settings, ModelText(SOURCE_TYPES, allowed, joint=False, table=TABLE, languages=languages))
+        .double()
+        .eval()
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, dtype=torch.float64) * 0.5)

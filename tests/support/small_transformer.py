@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import TransformerSettings
@@ -30,7 +30,7 @@ def settings(placement: str = "pre", norm: str = "scale", fixnorm: bool = True, 
 def transformer(*choices, joint: bool = True, seed: int = 0, **more) -> Transformer:
     """Return a float64 model with every parameter moved from its initial value."""
     torch.manual_seed(seed)
-    model = build_model(settings(*choices, **more), TYPES if joint else 17, ALLOWED, joint).double().eval()
+    model = build_model(settings(*choices, **more), ModelText(TYPES if joint else 17, ALLOWED, joint)).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, dtype=torch.float64), alpha=0.3)

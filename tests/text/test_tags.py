@@ -158,14 +158,14 @@ def test_tags_count_among_the_types_of_a_vocabulary(corpora):
 
 def test_a_search_never_says_a_tag(corpora):
     """Beams of an untrained model whose output favours the tags."""
-    from nmtlab.models.build import build_model
+    from nmtlab.models.build import ModelText, build_model
     from nmtlab.recipe import SearchSettings, TransformerSettings
     from nmtlab.translation import Translator
 
     pipeline = Pipeline.learn(SETTINGS["everything allowed"], *corpora)
     torch.manual_seed(1)
     settings = TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1)
-    model = build_model(settings, pipeline.source.size, pipeline.target_allowed, joint=True)
+    model = build_model(settings, ModelText(pipeline.source.size, pipeline.target_allowed, joint=True))
     with torch.no_grad():
         model.target_embedding.weight[4:7] *= 50
     for translation in Translator(model, pipeline, SearchSettings(beam_size=4)).translate(GALICIAN, n_best=4):

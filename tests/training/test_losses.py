@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.batching.batch import batch_of
@@ -131,7 +131,7 @@ def objective(smoothing: float = 0.1, joint: bool = True) -> Objective:
     settings = TransformerSettings(
         d_model=8, d_ff=16, encoder_layers=1, decoder_layers=1, heads=2, dropout=0.0, init="xavier", fixnorm=False
     )
-    return training_objective(build_model(settings, 12, ALLOWED, joint), smoothing)
+    return training_objective(build_model(settings, ModelText(12, ALLOWED, joint)), smoothing)
 
 
 def test_the_objective_sums_over_target_tokens_and_scores_a_type_not_allowed_as_unk():

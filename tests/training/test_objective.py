@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import RnnSettings, TransformerSettings
 from nmtlab.search.forced import forced_decode
@@ -43,7 +43,7 @@ def batch() -> Batch[Tensor]:
 
 def model_of(kind: str) -> TranslationModel:
     torch.manual_seed(0)
-    return build_model(KINDS[kind], 12, ALLOWED, joint=False).double().eval()
+    return build_model(KINDS[kind], ModelText(12, ALLOWED, joint=False)).double().eval()
 
 
 @pytest.fixture(params=KINDS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import TransformerSettings
 from nmtlab.systems import open_system
 from nmtlab.training.validation import embedding_norms, g_values
@@ -16,7 +16,7 @@ def model(placement: str = "pre", norm: str = "scale", joint: bool = True):
     settings = TransformerSettings(
         d_model=8, d_ff=16, encoder_layers=1, decoder_layers=1, heads=2, placement=placement, norm=norm
     )
-    return build_model(settings, 12 if joint else 15, ALLOWED, joint)
+    return build_model(settings, ModelText(12 if joint else 15, ALLOWED, joint))
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import RnnSettings
 from nmtlab.text.batching.batch import batch_of
@@ -21,7 +21,9 @@ PAIRS = batch_of(np.array([[4, 5, 1], [7, 4, 1], [8, 8, 1]]), np.array([[6, 1, 0
 @pytest.fixture
 def model():
     torch.manual_seed(0)
-    return build_model(RnnSettings(d_model=8, init_range=0.8, dropout=0.5), 9, np.ones(9, dtype=bool), joint=False)
+    return build_model(
+        RnnSettings(d_model=8, init_range=0.8, dropout=0.5), ModelText(9, np.ones(9, dtype=bool), joint=False)
+    )
 
 
 def test_the_gain_is_the_mean_loss_with_the_next_sentences_source_less_that_with_its_own(model):

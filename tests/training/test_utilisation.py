@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from nmtlab.models.build import build_model
+from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.progress import ProgressBar
 from nmtlab.recipe import RnnSettings
@@ -27,7 +27,7 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
     settings = tiny_recipe.with_changes(changes).model
     torch.manual_seed(1)
     types = np.arange(TYPES) < allowed
-    model = build_model(settings, TYPES, types, joint=False)
+    model = build_model(settings, ModelText(TYPES, types, joint=False))
     lines, source, target = 6, 5, 9
     pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))
     with FlopCounterMode(display=False) as counter:
@@ -46,7 +46,7 @@ def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, atten
     torch.manual_seed(1)
     # torch counts the operations only of an unfused cell
     settings = RnnSettings(d_model=16, layers=2, tied=tied, attention=attention, layer_norm=True)
-    model = build_model(settings, TYPES, np.ones(TYPES, dtype=bool), joint=False)
+    model = build_model(settings, ModelText(TYPES, np.ones(TYPES, dtype=bool), joint=False))
     lines, source, target, d = 6, 17, 9, settings.d_model
     pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))
     with FlopCounterMode(display=False) as counter:

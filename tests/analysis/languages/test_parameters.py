@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nmtlab.analysis.languages.parameters import PARAMETER_COUNTS, counted_parameters, parameter_counts
-from nmtlab.models.build import build_model, model_for
+from nmtlab.models.build import ModelText, build_model, model_for
 from nmtlab.recipe import TransformerSettings
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -35,7 +35,7 @@ def counted(source=SOURCE_COUNTS, **more) -> dict[str, dict[str, int]]:
     made = TransformerSettings(**{**sizes, "fixnorm": False, "shared_embeddings": False, **more})
     learned = pipeline(source)
     allowed = {"en": np.ones(TYPES, dtype=bool)}
-    model = build_model(made, TYPES, allowed, joint=True, languages=(learned.source.languages, ("en",)))
+    model = build_model(made, ModelText(TYPES, allowed, joint=True, languages=(learned.source.languages, ("en",))))
     return counted_parameters(model, learned).set_index("count").to_dict("index")
 
 
