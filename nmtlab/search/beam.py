@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory, Searchable, State
+from nmtlab.models.interface import MemoryT, Searchable, StateT
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
@@ -46,8 +46,8 @@ class _Beam:
 
 @torch.inference_mode()
 def beam_search(
-    model: Searchable,
-    memory: Memory,
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
     settings: SearchSettings,
     n_best: int = 1,
     record: bool = False,
@@ -93,8 +93,8 @@ def first_beam(limit: Tensor, log_prob: Tensor) -> _Beam:
 
 
 def search_from(
-    model: Searchable,
-    state: State,
+    model: Searchable[MemoryT, StateT],
+    state: StateT,
     beam: _Beam,
     source_mask: Tensor,
     settings: SearchSettings,
@@ -129,14 +129,14 @@ def search_from(
 
 
 def _advance(
-    model: Searchable,
+    model: Searchable[MemoryT, StateT],
     beam: _Beam,
-    state: State,
+    state: StateT,
     source_mask: Tensor,
     settings: SearchSettings,
     constraints: Constraints,
     record: bool,
-) -> tuple[Tensor, _Beam, State, Tensor | None]:
+) -> tuple[Tensor, _Beam, StateT, Tensor | None]:
     """Choose the best continuations: one step of the search for every sentence of the beam.
 
     Returns:

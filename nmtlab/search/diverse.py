@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory, Searchable
+from nmtlab.models.interface import MemoryT, Searchable, StateT
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
@@ -19,8 +19,8 @@ from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 
 def diverse_beam_search(
-    model: Searchable,
-    memory: Memory,
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
     settings: SearchSettings,
     groups: int,
     diversity_penalty: float = 0.5,
@@ -81,8 +81,8 @@ def _with_choices(chosen: Tensor, results: list[SearchResult], slots: int) -> Te
 
 
 def _rescored(
-    model: Searchable,
-    memory: Memory,
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
     settings: SearchSettings,
     hypotheses: list[Hypothesis],
     record: bool,

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory, Searchable, Step, output_index
+from nmtlab.models.interface import MemoryT, Searchable, SourceModel, StateT, Step, output_index
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
@@ -34,8 +34,12 @@ class ForcedDecoding:
 
 @torch.inference_mode()
 def forced_steps(
-    model: Searchable, memory: Memory, target: Tensor, record: bool = True, language: str | None = None
-) -> Iterator[Step]:
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
+    target: Tensor,
+    record: bool = True,
+    language: str | None = None,
+) -> Iterator[Step[StateT]]:
     """Yield the decoder's step before each token of given translations, with one slot per sentence.
 
     Args:
@@ -53,7 +57,7 @@ def forced_steps(
 
 
 def forced_decode(
-    model: Searchable, memory: Memory, target: Tensor, language: str | None = None
+    model: Searchable[MemoryT, StateT], memory: MemoryT, target: Tensor, language: str | None = None
 ) -> list[ForcedDecoding]:
     """Score the given translations of a batch; arguments as of `forced_steps`."""
     log_probs, attention = [], []
@@ -71,7 +75,7 @@ def forced_decode(
 
 
 @torch.inference_mode()
-def _of_lengths(model: Searchable, memory: Memory, target: Tensor) -> Tensor:
+def _of_lengths(model: SourceModel[MemoryT], memory: MemoryT, target: Tensor) -> Tensor:
     """Return the log-probability of each translation's length, (B, 1)."""
     log_probs = model.length_log_probs(memory)
     return log_probs.gather(1, _lengths(target).clamp_max(log_probs.shape[1] - 1))
@@ -84,7 +88,7 @@ def _lengths(target: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def forced_decode_all(
-    model: Searchable,
+    model: Searchable[MemoryT, StateT],
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     batch_tokens: int = 4096,

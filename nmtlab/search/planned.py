@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory, Searchable
+from nmtlab.models.interface import MemoryT, Searchable, SourceModel, StateT
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import first_beam, search_from
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
@@ -21,8 +21,8 @@ from nmtlab.search.tree import TreeStep, merge_trees
 
 @torch.inference_mode()
 def planned_search(
-    model: Searchable,
-    memory: Memory,
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
     settings: SearchSettings,
     n_best: int = 1,
     oracle_lengths: Tensor | None = None,
@@ -55,7 +55,7 @@ def planned_search(
     return [_best(results[begin : begin + k], n_best) for begin in range(0, len(results), k)]
 
 
-def length_candidates(model: Searchable, memory: Memory, settings: SearchSettings) -> tuple[Tensor, Tensor]:
+def length_candidates(model: SourceModel[MemoryT], memory: MemoryT, settings: SearchSettings) -> tuple[Tensor, Tensor]:
     """Return log-probabilities and lengths, (B, k) each, of the most probable lengths that are allowed.
 
     If a sentence allows fewer than k lengths, the rest have log-probability -inf and length 0, so that the other
@@ -75,8 +75,8 @@ def length_candidates(model: Searchable, memory: Memory, settings: SearchSetting
 
 
 def _search_lengths(
-    model: Searchable,
-    memory: Memory,
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
     length: Tensor,
     log_prob: Tensor,
     settings: SearchSettings,

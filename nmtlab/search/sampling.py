@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory, Searchable
+from nmtlab.models.interface import MemoryT, Searchable, StateT
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.scores import length_limit
 from nmtlab.search.tree import TreeStep, attention_of, record_step
@@ -19,8 +19,8 @@ from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 @torch.inference_mode()
 def sample(
-    model: Searchable,
-    memory: Memory,
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
     samples: int = 1,
     temperature: float = 1.0,
     top_k: int = 0,

@@ -5,12 +5,12 @@ combines those that a recipe asks for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import Trainable, output_index
+from nmtlab.models.interface import MemoryT, Trainable, output_index
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss
@@ -21,7 +21,7 @@ _LIKELIHOOD = (CROSS_ENTROPY, LENGTH)
 """Terms that are negative log-likelihoods of the target: of its tokens and, instead of EOS, of its length."""
 
 
-class Forward(NamedTuple):
+class Forward(NamedTuple, Generic[MemoryT]):
     """A model's forward pass on a batch, with its targets as decoder input.
 
     Args:
@@ -30,7 +30,7 @@ class Forward(NamedTuple):
         mask: (B, T) bool, the positions of `states`.
     """
 
-    memory: Any
+    memory: MemoryT
     states: Tensor
     mask: Tensor
 
@@ -47,7 +47,9 @@ class Term(Protocol):
 
     weights: Mapping[str, float]
 
-    def __call__(self, model: Trainable, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+    def __call__(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
+    ) -> Part:
         """Return the term's part of the loss on a batch.
 
         Args:
@@ -71,7 +73,9 @@ class CrossEntropy:
             **({LABEL_SMOOTHING: smoothing} if smoothing else {}),
         }
 
-    def __call__(self, model: Trainable, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+    def __call__(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
+    ) -> Part:
         _, states, mask = forward()
         table = model.output_table(batch.target_language)
         logits = model.output(states, table)
@@ -87,7 +91,9 @@ class Length:
 
     weights: Mapping[str, float] = {LENGTH: 1.0}
 
-    def __call__(self, model: Trainable, batch: Batch[Tensor], forward: Callable[[], Forward]) -> Part:
+    def __call__(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
+    ) -> Part:
         memory, _, mask = forward()
         length = mask.sum(1).masked_fill((batch.target == PAD).all(1), NO_LENGTH)
         loss = length_loss(model.length_log_probs(memory).float(), length, batch.weight)
@@ -140,7 +146,7 @@ def training_objective(model: Trainable, smoothing: float) -> Objective:
     return Objective(model, [CrossEntropy(smoothing), *([Length()] if model.plans_length else [])])
 
 
-def forward_pass(model: Trainable, batch: Batch[Tensor]) -> Forward:
+def forward_pass(model: Trainable[MemoryT], batch: Batch[Tensor]) -> Forward[MemoryT]:
     """Run a model on a batch of sentence pairs."""
     memory = model.encode(batch.source, batch.source_language)
     return Forward(memory, model(batch, memory), model.target_mask(batch.target))
