@@ -34,7 +34,7 @@ class Constraints:
         return 1 if self.prefix is None else (self.prefix != PAD).sum(1, keepdim=True) + 1
 
     def imposed(self, sentence: Tensor, step: int) -> Tensor | None:
-        """Return the attention imposed on a step of some sentences, (B,), as `TranslationModel.step` takes it."""
+        """Return the attention imposed on a step of some sentences, (B,), as `Searchable.step` takes it."""
         if self.attention is None or step >= self.attention.shape[2]:
             return None
         return self.attention[:, sentence, step].unsqueeze(2)

@@ -28,7 +28,7 @@ class Trial(NamedTuple):
     Args:
         losses: mean negative log-likelihood of each update, in nats per target token.
         first_gradient: norm of the first update's gradient.
-        source_gain: of the trained model on the held-out pairs (`source_use.source_gain`); NaN if it diverged.
+        source_gain: of the trained model on the held-out pairs (`source_gain`); NaN if it diverged.
         diverged: whether the last loss or gradient norm was not finite.
     """
 
