@@ -115,7 +115,7 @@ def extended_tokenizers(
     tokenizers: tuple[Tokenizer, Tokenizer],
 ) -> tuple[Tokenizer, Tokenizer]:
     """Return tokenizers of source and target extended by a type for each letter of the corpora that they lack."""
-    source, target = (cast(Subwords | Transliterated, tokenizer).subwords for tokenizer in tokenizers)
+    source, target = (Subwords(tokenizer.to_bytes()) for tokenizer in tokenizers)
     letters: tuple[set[str], set[str]] = set(), set()
     sides = source_tokenizer(settings, source), target
     for pair in _all_usable(settings, corpora):
@@ -128,7 +128,7 @@ def extended_tokenizers(
     return source_tokenizer(settings, source), target
 
 
-def source_tokenizer(settings: TextSettings, subwords: Subwords) -> Subwords | Transliterated:
+def source_tokenizer(settings: TextSettings, subwords: Subwords) -> Subwords:
     """Return the tokenizer of a source: subwords of its text, transliterated if the settings ask for it."""
     transliterate = transliterator(settings.transliteration)
     return Transliterated(subwords, transliterate) if transliterate else subwords

@@ -97,17 +97,30 @@ def moses_words(language: str) -> Words:
     return Words(language_of(language), rules="moses")
 
 
-class Subwords:
-    """SentencePiece subwords, with SentencePiece's ids.
-
-    Args:
-        model: a serialised SentencePiece model whose special types have our ids.
-    """
+class _SentencePieces:
+    """The pieces of a serialised SentencePiece model."""
 
     def __init__(self, model: bytes) -> None:
         self.model = model
         self._processor = SentencePieceProcessor()
         self._processor.LoadFromSerializedProto(model)
+
+    def normalised(self, text: str) -> str:
+        """Return text as it is segmented."""
+        return plain(text)
+
+    def split(self, text: str) -> list[str]:
+        return self._processor.encode(self.normalised(text), out_type=str)
+
+    def to_bytes(self) -> bytes:
+        return self.model
+
+    def whole(self, word: str) -> str:
+        return SPACE + word
+
+
+class Subwords(_SentencePieces):
+    """SentencePiece subwords, with SentencePiece's ids: the special types of the model have ours."""
 
     @classmethod
     def learn(cls, lines: Iterable[str], kind: SubwordKind, size: int, tags: Sequence[str] = ()) -> "Subwords":
@@ -148,15 +161,6 @@ class Subwords:
             raise _explained(str(error), size) from None
         return cls(model.getvalue())
 
-    @property
-    def subwords(self) -> "Subwords":
-        """The subwords without transliteration, which these are."""
-        return self
-
-    def normalised(self, text: str) -> str:
-        """Return text as it is segmented."""
-        return plain(text)
-
     def with_letters(self, letters: Iterable[str]) -> "Subwords":
         """Return the same subwords with a type for each letter that they lack, behind all others.
 
@@ -179,34 +183,20 @@ class Subwords:
 
     def ids(self, lines: Iterable[str]) -> list[list[int]]:
         """Return the ids of each line, ended by EOS."""
-        return self._processor.encode([plain(line) for line in lines], add_eos=True)
-
-    def split(self, text: str) -> list[str]:
-        return self._processor.encode(plain(text), out_type=str)
+        return self._processor.encode([self.normalised(line) for line in lines], add_eos=True)
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
-        text = plain(text)
-        pieces = self._processor.encode(text, out_type=str)
-        word, indices = -1, []
-        for piece in pieces:
-            word += piece.startswith(SPACE)
-            indices.append(word)
-        return text.split(), indices
+        begun = accumulate(piece.startswith(SPACE) for piece in self.split(text))
+        return plain(text).split(), [number - 1 for number in begun]
 
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
         return self.ids(lines)
-
-    def to_bytes(self) -> bytes:
-        return self.model
-
-    def whole(self, word: str) -> str:
-        return SPACE + word
 
     def join(self, pieces: Sequence[str]) -> str:
         return plain("".join(pieces))
 
 
-class Transliterated:
+class Transliterated(Subwords):
     """Subwords of transliterated text, whose words are shown as written.
 
     Args:
@@ -215,53 +205,18 @@ class Transliterated:
     """
 
     def __init__(self, subwords: Subwords, transliterate: Callable[[str], str]) -> None:
-        self.subwords = subwords
+        super().__init__(subwords.model)
         self._transliterate = transliterate
 
     def normalised(self, text: str) -> str:
-        """Return text as it is segmented."""
-        return transliterated(plain(text), self._transliterate)
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        return self.subwords.types
-
-    def ids(self, lines: Iterable[str]) -> list[list[int]]:
-        return self.subwords.ids(map(self.normalised, lines))
-
-    def split(self, text: str) -> list[str]:
-        return self.subwords.split(self.normalised(text))
-
-    def words(self, text: str) -> tuple[list[str], list[int]]:
-        return plain(text).split(), self.subwords.words(self.normalised(text))[1]
-
-    def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
-        return self.ids(lines)
-
-    def to_bytes(self) -> bytes:
-        return self.subwords.to_bytes()
-
-    def whole(self, word: str) -> str:
-        return self.subwords.whole(word)
-
-    def join(self, pieces: Sequence[str]) -> str:
-        return self.subwords.join(pieces)
+        return plain(transliterated(plain(text), self._transliterate))
 
 
-class ImportedSubwords:
+class ImportedSubwords(_SentencePieces):
     """SentencePiece subwords of an imported model, whose vocabulary may have other types and another order.
 
-    Args:
-        model: a serialised SentencePiece model; a piece without a type in the vocabulary becomes UNK.
+    A piece without a type in the vocabulary becomes UNK.
     """
-
-    def __init__(self, model: bytes) -> None:
-        self.model = model
-        self._processor = SentencePieceProcessor()
-        self._processor.LoadFromSerializedProto(model)
-
-    def split(self, text: str) -> list[str]:
-        return self._processor.encode(plain(text), out_type=str)
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
         pieces, written = self.split(text), plain(text).split()
@@ -276,12 +231,6 @@ class ImportedSubwords:
     def encode(self, lines: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
         pieces = self._processor.encode([plain(line) for line in lines], out_type=str)
         return [[*vocabulary.ids(line), EOS] for line in pieces]
-
-    def to_bytes(self) -> bytes:
-        return self.model
-
-    def whole(self, word: str) -> str:
-        return SPACE + word
 
     def join(self, pieces: Sequence[str]) -> str:
         return plain(self._processor.decode_pieces(list(pieces)))  # which makes letters of pieces that are bytes
