@@ -98,7 +98,7 @@ class RecurrentMemory:
     """The encoder's output.
 
     Args:
-        values: (B, S, D).
+        states: (B, S, D).
         last: every layer's last state, those that read backwards first, each tensor (B, D).
         bias: (B, 1, S), added to the attention scores: -inf at padding and at EOS, else 0.
         mask: (B, S) bool, which positions are neither padding nor EOS.
@@ -107,18 +107,13 @@ class RecurrentMemory:
         embedded: (B, S, D) source embeddings as the lexical module reads them.
     """
 
-    values: Tensor
+    states: Tensor
     last: list[CellState]
     bias: Tensor
     mask: Tensor
     lengths: Tensor
     source: Tensor
     embedded: Tensor
-
-    @property
-    def states(self) -> Tensor:
-        """(B, S, D), as of a Transformer's memory."""
-        return self.values
 
     def select(self, sentences: Tensor) -> "RecurrentMemory":
         """Return the memory of some sentences."""
@@ -338,7 +333,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def _start(self, memory: RecurrentMemory, language: str | None, output: OutputTable | None) -> RecurrentState:
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
         lexical = self._lexical_rows(memory, language)
-        attended = Attended(self.attention.keys(memory.values), memory.values, memory.bias, lexical)
+        attended = Attended(self.attention.keys(memory.states), memory.states, memory.bias, lexical)
         return RecurrentState(output, attended, layers, torch.zeros_like(layers[0][0]))
 
     def _project(self, token: Tensor) -> Tensor:

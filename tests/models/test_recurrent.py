@@ -146,17 +146,17 @@ def test_attention_stands_at_the_written_place_of_a_word_and_never_on_its_end_or
 def test_a_word_is_encoded_with_those_that_were_read_before_it(choices, before, after):
     model = recurrent(**choices)
     source = torch.tensor([[4, 5, 6, 7, EOS]])
-    own = model.encode(source).values
+    own = model.encode(source).states
     for changed, reaches in ((0, before), (3, after)):
         other = source.clone()
         other[0, changed] = 8
-        assert torch.equal(model.encode(other).values[0, 1:3], own[0, 1:3]) != reaches
+        assert torch.equal(model.encode(other).states[0, 1:3], own[0, 1:3]) != reaches
 
 
 def test_a_single_direction_starts_the_decoder_from_the_word_that_it_read_last():
     for choices, last in (({}, 0), ({"reversed_source": False}, 3)):
         memory = recurrent(**choices).encode(torch.tensor([[4, 5, 6, 7, EOS]]))
-        torch.testing.assert_close(memory.last[0][0], memory.values[:, last])
+        torch.testing.assert_close(memory.last[0][0], memory.states[:, last])
 
 
 @everything
