@@ -155,8 +155,9 @@ class Attended:
         def longer(mine: Tensor, theirs: Tensor) -> Tensor:
             return overwritten(mine, sentences, theirs[others])[:, :longest]
 
-        both = self.lexical, other.lexical
-        lexical = None if both[0] is None or both[1] is None else longer(both[0], both[1])
+        lexical = self.lexical
+        if lexical is not None and other.lexical is not None:
+            lexical = longer(lexical, other.lexical)
         return Attended(longer(self.keys, other.keys), longer(self.values, other.values), bias[..., :longest], lexical)
 
 
