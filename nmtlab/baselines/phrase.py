@@ -9,8 +9,7 @@ import torch
 
 from nmtlab.baselines.decoder import PhraseDecoder, Weights, write_manifest
 from nmtlab.baselines.phrase_models import learn_language_model, learn_phrases
-from nmtlab.baselines.phrase_tokens import target_tokens, training_tokens
-from nmtlab.baselines.translator import MODELS, PhraseTranslator
+from nmtlab.baselines.translator import MODELS, PhraseTranslator, target_tokens, training_tokens
 from nmtlab.baselines.tuning import tune_language_model, tune_weights
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.evaluation.scores import bleu, default_tokenizer

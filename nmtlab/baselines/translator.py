@@ -1,4 +1,9 @@
-"""Translate strings with a phrase-based system."""
+"""Translate strings with a phrase-based system.
+
+The tokens that it reads and writes are ids, written `s7` in the source and `t7` in the target, so that white space,
+delimiters of its file formats and words such as `<s>` need no escaping. An UNK of the source is written by its place,
+as in `x0`, so that the decoder copies it like every token that it cannot translate.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -6,7 +11,6 @@ from typing import cast
 import numpy as np
 
 from nmtlab.baselines.decoder import PhraseDecoder, load_verified_weights
-from nmtlab.baselines.phrase_tokens import source_tokens, translated
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.phrase import PhraseSettings
 from nmtlab.recipe.search import SearchSettings
@@ -103,3 +107,29 @@ def _attention(sources: Sequence[tuple[int, int]], source_length: int) -> np.nda
         weights[row, begin:end] = 1 / (end - begin)
     weights[-1, -1] = 1.0
     return weights[None, None]
+
+
+def source_tokens(pipeline: Pipeline, line: str) -> list[str]:
+    """Return the tokens of a source sentence, one for each of its pieces."""
+    ids = pipeline.source_ids(line)[:-1]
+    return [f"s{number}" if number != UNK else f"x{position}" for position, number in enumerate(ids)]
+
+
+def target_tokens(pipeline: Pipeline, line: str) -> list[str]:
+    """Return the tokens of a target sentence."""
+    return [f"t{number}" for number in pipeline.target_ids(line)[:-1]]
+
+
+def training_tokens(pipeline: Pipeline, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
+    """Return the tokens of training pairs, UNK being a type like any other."""
+    sources = pipeline.encode_source([source for source, _ in pairs])
+    targets = pipeline.encode_target([target for _, target in pairs])
+    return [
+        ([f"s{number}" for number in source[:-1]], [f"t{number}" for number in target[:-1]])
+        for source, target in zip(sources, targets, strict=True)
+    ]
+
+
+def translated(token: str) -> int | None:
+    """Return the target id of a token that the decoder has generated; None if it is a copied source token."""
+    return int(token[1:]) if token[0] == "t" else None

@@ -1,6 +1,6 @@
 """The training objective: a weighted sum of named terms.
 
-A term is a class with the weights of its values and a call that returns its part of the loss; `training_objective`
+A term is a class with the weights of its values and a call that returns what it adds to the loss; `training_objective`
 combines those that a recipe asks for.
 """
 
@@ -35,8 +35,8 @@ class Forward(NamedTuple, Generic[MemoryT]):
     mask: Tensor
 
 
-class Part(NamedTuple):
-    """A term's part of the loss, with a gradient, and its unweighted values by name. All are sums over the batch."""
+class Summand(NamedTuple):
+    """What a term adds to the loss, with a gradient, and its unweighted values by name. All are sums over the batch."""
 
     loss: Tensor
     values: dict[str, Tensor]
@@ -49,8 +49,8 @@ class Term(Protocol):
 
     def __call__(
         self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
-    ) -> Part:
-        """Return the term's part of the loss on a batch.
+    ) -> Summand:
+        """Return what the term adds to the loss on a batch.
 
         Args:
             model: the model.
@@ -75,7 +75,7 @@ class CrossEntropy:
 
     def __call__(
         self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
-    ) -> Part:
+    ) -> Summand:
         _, states, mask = forward()
         table = model.output_table(batch.target_language)
         logits = model.output(states, table)
@@ -83,7 +83,7 @@ class CrossEntropy:
         gold_columns = output_index(table.ids, batch.target[mask])
         smoothed, gold, uniform = cross_entropy(logits, gold_columns, self.smoothing, weight)
         values = {CROSS_ENTROPY: gold, LABEL_SMOOTHING: uniform}
-        return Part(smoothed, {name: values[name] for name in self.weights})
+        return Summand(smoothed, {name: values[name] for name in self.weights})
 
 
 class Length:
@@ -93,11 +93,11 @@ class Length:
 
     def __call__(
         self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
-    ) -> Part:
+    ) -> Summand:
         memory, _, mask = forward()
         length = mask.sum(1).masked_fill((batch.target == PAD).all(1), NO_LENGTH)
         loss = length_loss(model.length_log_probs(memory).float(), length, batch.weight)
-        return Part(loss, {LENGTH: loss.detach()})
+        return Summand(loss, {LENGTH: loss.detach()})
 
 
 class Loss(NamedTuple):

@@ -17,7 +17,7 @@ from nmtlab.training.objective import (
     CrossEntropy,
     Length,
     Objective,
-    Part,
+    Summand,
     forward_pass,
     sentence_log_probs,
     training_objective,
@@ -89,9 +89,9 @@ class Size:
         self.bias = bias
         self.weights = {"size": 0.3}
 
-    def __call__(self, model, batch, forward) -> Part:
+    def __call__(self, model, batch, forward) -> Summand:
         size = self.bias.square().sum() / 2
-        return Part(0.3 * size, {"size": size.detach()})
+        return Summand(0.3 * size, {"size": size.detach()})
 
 
 def test_a_term_can_be_added_without_a_change_elsewhere():
