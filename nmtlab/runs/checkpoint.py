@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from safetensors import SafetensorError, safe_open
 
@@ -19,7 +19,14 @@ from nmtlab.reading import parsed, reading
 if TYPE_CHECKING:
     from torch import Tensor
 
+Which = Literal["best", "last"]
+
 _REMEDY = "use another checkpoint, or train again"
+
+
+def checkpoint_path(run: Path, which: Which) -> Path:
+    """Return the path of a checkpoint in a run's folder, existing or not."""
+    return run / "checkpoints" / f"{which}.safetensors"
 
 
 def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:

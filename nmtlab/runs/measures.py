@@ -21,6 +21,7 @@ from nmtlab.locks import lock
 from nmtlab.reading import parsed, read_bytes, reading
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.migrate import SCHEMA, migrate_section
+from nmtlab.runs.checkpoint import checkpoint_path
 
 Row = dict[str, Any]
 """A row of a table: plain values by column."""
@@ -127,6 +128,20 @@ def store_measure(folder: Path, question: MeasureKey, frame: pd.DataFrame) -> Me
 def as_stored(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table as `store_measure` would store it."""
     return pa.Table.from_pandas(frame).to_pandas()
+
+
+def notes_folder(run: Path, elsewhere: Path | None) -> Path:
+    """Return where new answers and translations are stored.
+
+    Args:
+        run: its folder, which is returned if there is no `elsewhere`.
+        elsewhere: parent of a folder specific to the run's name and weights; for a packed run, which is not written to.
+    """
+    if elsewhere is None:
+        return run
+    weights = checkpoint_path(run, "best")
+    content = weights.read_bytes() if weights.exists() else b""
+    return elsewhere / f"{run.name}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def can_write(folder: Path) -> bool:

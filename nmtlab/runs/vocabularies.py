@@ -15,7 +15,7 @@ from nmtlab.files import remove_folder, write_text
 from nmtlab.reading import parsed
 from nmtlab.runs.archive import ENDING, read_archive, write_archive
 from nmtlab.runs.facts import Packed
-from nmtlab.runs.run import PACKED
+from nmtlab.runs.origin import PACKED
 
 VOCABULARY = "vocabulary"
 

@@ -206,7 +206,7 @@ def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, ti
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB}
     found = OUTCOME.of(run, sample=3, **asked)
     (stored,) = OUTCOME.answers(run)
-    question = run.answers("beams.outcome")[0].question
+    question = run.notes.answers("beams.outcome")[0].question
     first = {**{name: value for name, value in question.arguments.items() if name != "sample"}, "limit": 3}
     stored.path.unlink()
     store_measure(run.folder, replace(question, arguments=first), found.assign(bleu=99.0))
@@ -220,7 +220,7 @@ def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, ti
 def test_a_stored_answer_with_other_columns_is_computed_again(run, tiny_corpus, tmp_path):
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 50, "sample": 2}
     expected = SEARCH_ERRORS.of(run, **asked)
-    (kept,) = run.answers("search_errors.search_errors")
+    (kept,) = run.notes.answers("search_errors.search_errors")
     store_measure(run.folder, kept.question, expected.rename(columns={"complete": "ended"}))
     assert SEARCH_ERRORS.answers(run) == []
     with pytest.raises(RunError, match="packed without its model"):

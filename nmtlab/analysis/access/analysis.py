@@ -218,7 +218,7 @@ class Analysis:
         self, run: Run, question: MeasureKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]
     ) -> pd.DataFrame:
         """Compute an answer sentence by sentence, with those of an earlier call that was cut off."""
-        log = question.path(run.notes_folder).with_suffix(".jsonl")
+        log = question.path(run.notes.folder).with_suffix(".jsonl")
         writable = can_write(log.parent)
         with growing(log) if writable else nullcontext([]) as sentences:
             on_progress(len(sentences))
@@ -228,14 +228,14 @@ class Analysis:
                 sentences.append(rows)
                 on_progress(1)
             frame = _kept(run, question, pd.DataFrame([row for rows in sentences for row in rows]))
-            if question.path(run.notes_folder).exists():
+            if question.path(run.notes.folder).exists():
                 log.unlink()
         return frame
 
     def _of_this_version(self, run: Run) -> list[Measure]:
         """Return a run's stored answers, those of other versions and without a column left out."""
         wanted = self.version, run.other_direction
-        found = run.answers(self.key)
+        found = run.notes.answers(self.key)
         current = [stored for stored in found if (stored.question.version, stored.question.direction) == wanted]
         return [stored for stored in current if stored.columns.issuperset(self.columns)]
 
@@ -253,8 +253,8 @@ class Analysis:
         return MeasureKey(
             analysis=self.key,
             arguments=_differing(_plain_arguments(given), _plain_defaults(self.compute)),
-            checkpoint=run.best_step,
-            weights=run.weights_digest,
+            checkpoint=run.checkpoints.best_step,
+            weights=run.checkpoints.digest,
             version=self.version,
             direction=run.other_direction,
             about={**named, "nmtlab": nmtlab.__version__},
@@ -275,7 +275,7 @@ def _in_direction(run: Run, arguments: Mapping[str, Any]) -> Run:
 def _kept(run: Run, question: MeasureKey, frame: pd.DataFrame) -> pd.DataFrame:
     """Store an answer and return it; if it cannot be stored, return it as it would be read back."""
     with suppress(RunError):
-        return store_measure(run.notes_folder, question, frame).frame()
+        return store_measure(run.notes.folder, question, frame).frame()
     return as_stored(frame)
 
 
@@ -313,7 +313,7 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
         languages = f"{value.source}-{value.target}"
         return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum()}
     if isinstance(value, Run):
-        return {"weights": value.original_digest}
+        return {"weights": value.checkpoints.original_digest}
     if isinstance(value, SearchSettings):
         return value.decisive()
     if isinstance(value, Section):

@@ -168,13 +168,14 @@ def _model(run: Run, update: int) -> TranslationModel:
 
 
 def _weights(run: Run, update: int) -> Mapping[str, Tensor]:
-    run.check_model()
-    if update == run.best_step:
-        return run.weights("best")[0]
-    if update == run.last_step and run.has_weights("last"):
-        return run.weights("last")[0]
+    run.origin.check_model()
+    if update == run.checkpoints.best_step:
+        return run.checkpoints.weights("best")[0]
+    if update == run.checkpoints.last_step and run.checkpoints.has_weights("last"):
+        return run.checkpoints.weights("last")[0]
     raise RunError(
-        f"run {run.name!r}: the weights of update {update} are not stored", f"choose update 0 or {run.best_step}"
+        f"run {run.name!r}: the weights of update {update} are not stored",
+        f"choose update 0 or {run.checkpoints.best_step}",
     )
 
 

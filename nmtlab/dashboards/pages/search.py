@@ -47,7 +47,9 @@ _SEARCHES = Need(
     "neither weights nor stored searches",
     "it has neither weights nor stored searches",
     "choose another run",
-    lambda run: run.has_weights() or any(one.answers(run) for one in (OUTCOME, SEARCH_ERRORS, PLANNED_LENGTHS)),
+    lambda run: (
+        run.checkpoints.has_weights() or any(one.answers(run) for one in (OUTCOME, SEARCH_ERRORS, PLANNED_LENGTHS))
+    ),
 )
 PAGE = About(
     place=9,
