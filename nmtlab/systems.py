@@ -15,8 +15,8 @@ from nmtlab.models.build import use_weights
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
-from nmtlab.runs.checkpoint import Which
 from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import Which
 from nmtlab.search.ensemble import Ensemble, Mean
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training import setup

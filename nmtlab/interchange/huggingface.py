@@ -23,10 +23,10 @@ from nmtlab.interchange.schemas import Generation
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
 from nmtlab.models.build import use_weights
 from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSettings, load_recipe
-from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.environment import environment
 from nmtlab.runs.origin import IMPORTED
 from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import save_tensors
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.counting import counted
 from nmtlab.text.segmentation.pipeline import Pipeline

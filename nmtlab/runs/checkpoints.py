@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmtlab.runs.checkpoint import Which, checkpoint_path, load_digest, load_facts, load_tensors
-from nmtlab.runs.facts import BestFacts, LastFacts
 from nmtlab.runs.origin import Origin
+from nmtlab.runs.schemas import BestFacts, LastFacts
+from nmtlab.runs.tensors import Which, checkpoint_path, load_digest, load_facts, load_tensors
 from nmtlab.runs.training_log import TrainingLog
 
 if TYPE_CHECKING:

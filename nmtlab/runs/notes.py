@@ -8,9 +8,9 @@ from typing import Any
 
 from nmtlab.files import write_text
 from nmtlab.reading import read_json
+from nmtlab.runs.answers import StoredAnswer, notes_folder, stored_answers
 from nmtlab.runs.checkpoints import Checkpoints
-from nmtlab.runs.facts import TranslationFacts
-from nmtlab.runs.measures import Measure, notes_folder, stored_measures
+from nmtlab.runs.schemas import TranslationFacts
 
 _OTHER = 3  # rank of weights that are neither the run's original ones, nor unrecorded, nor those stored in its folder
 
@@ -42,23 +42,23 @@ class Notes:
         path = self._folder / relative
         return path if path.exists() else self.folder / relative
 
-    def measures(self, analysis: str = "") -> list[Measure]:
+    def all_answers(self, analysis: str = "") -> list[StoredAnswer]:
         """Return the stored answers of one analysis, or of all, from any weights.
 
         Raises:
             RunError: a file is damaged.
         """
-        return [measure for folder in self.folders for measure in stored_measures(folder, analysis)]
+        return [answer for folder in self.folders for answer in stored_answers(folder, analysis)]
 
-    def answers(self, analysis: str = "") -> list[Measure]:
-        """Return those of `measures` that are from the best checkpoint, those from its original weights first.
+    def answers(self, analysis: str = "") -> list[StoredAnswer]:
+        """Return those of `all_answers` that are from the best checkpoint, those from its original weights first.
 
         Unrecorded weights count as the original ones of their step; in `folder`, if that is specific to the weights in
         the run's folder, as those.
         """
         rank = self._rank_of_weights()
-        found = [(rank(m.question.checkpoint, m.question.weights, m.path), m) for m in self.measures(analysis)]
-        return [m for order, m in sorted(found, key=itemgetter(0)) if order < _OTHER]
+        found = [(rank(a.question.checkpoint, a.question.weights, a.path), a) for a in self.all_answers(analysis)]
+        return [answer for order, answer in sorted(found, key=itemgetter(0)) if order < _OTHER]
 
     def translations(self) -> list[tuple[dict[str, Any], Path]]:
         """Return facts and file of each stored translation by the best checkpoint, in the order of `answers`."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from nmtlab.errors import RunError, printable
 from nmtlab.reading import read_json
-from nmtlab.runs.checkpoint import checkpoint_path
-from nmtlab.runs.facts import Imported, Packed
-from nmtlab.runs.measures import notes_folder
+from nmtlab.runs.answers import notes_folder
+from nmtlab.runs.schemas import Imported, Packed
+from nmtlab.runs.tensors import checkpoint_path
 
 PACKED, IMPORTED = "packed.json", "imported.json"
 REMEDY = "restore it from a backup, or train the run again"

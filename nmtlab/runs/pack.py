@@ -14,10 +14,10 @@ from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
 from nmtlab.reading import reading
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
-from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log, read_log, round_log, thinned, write_log
 from nmtlab.runs.origin import IMPORTED, PACKED
 from nmtlab.runs.run import ENVIRONMENT, INHERITANCE, TABLE, Run
+from nmtlab.runs.tensors import save_tensors
 from nmtlab.runs.training_log import G_VALUES, LOGS, METRICS
 from nmtlab.runs.vocabularies import complete
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -220,8 +220,8 @@ def fill(folder: Path, run: Run, weights: bool = False, sentences: ParallelCorpu
         pack_log(run.folder / log, folder / log)
     for path in _embedding_norms(run):
         copy_into(path, folder / "probes/embedding_norms")
-    for measure in run.notes.answers():
-        copy_into(measure.path, folder / "measures")
+    for answer in run.notes.answers():
+        copy_into(answer.path, folder / "measures")
     if weights:
         _add_weights(folder, run)
     if sentences:
@@ -241,9 +241,9 @@ def fill_small(folder: Path, run: Run) -> None:
     describe(folder, run, bundled=True)
     round_log(run.folder / METRICS, folder / METRICS, lambda line: line["kind"] != "train")
     round_log(run.folder / G_VALUES, folder / G_VALUES, lambda line: False)
-    for measure in run.notes.answers():
-        if measure.path.stat().st_size <= _MAX_ANSWER:
-            copy_into(measure.path, folder / "measures")
+    for answer in run.notes.answers():
+        if answer.path.stat().st_size <= _MAX_ANSWER:
+            copy_into(answer.path, folder / "measures")
     for facts, lines in run.notes.translations():
         if facts["split"] in ("dev", "test"):
             copy_into(lines.with_suffix(".json"), folder / "translations")

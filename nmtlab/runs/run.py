@@ -14,9 +14,9 @@ from nmtlab.locks import is_locked
 from nmtlab.reading import check_plain, read_json, reading
 from nmtlab.recipe import Recipe, load_recipe
 from nmtlab.runs.checkpoints import Checkpoints
-from nmtlab.runs.facts import Environment, InheritanceFacts
 from nmtlab.runs.notes import Notes
 from nmtlab.runs.origin import REMEDY, Origin
+from nmtlab.runs.schemas import Environment, InheritanceFacts
 from nmtlab.runs.training_log import TrainingLog
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.lines import new_folder

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.reading import reading
-from nmtlab.runs.facts import GLine, GradientNormLine, MetricsLine
 from nmtlab.runs.log import last_line, read_log
+from nmtlab.runs.schemas import GLine, GradientNormLine, MetricsLine
 
 METRICS, GRADIENT_NORMS, G_VALUES = "metrics.jsonl", "probes/gradient_norm.jsonl", "probes/g.jsonl"
 LOGS = (METRICS, GRADIENT_NORMS, G_VALUES)

@@ -20,7 +20,7 @@ from nmtlab.analysis.declared import declared_analyses
 from nmtlab.analysis.lexical.norms import WORD_NORMS
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
-from nmtlab.runs.measures import MeasureKey, store_measure
+from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
@@ -314,8 +314,8 @@ def test_old_answers_of_the_weights_that_are_here_come_after_those_of_the_origin
     (packed / "packed.json").write_text(json.dumps({key: noted[key] for key in ("nmtlab", "best_step")}))
     gallery = Run(packed, tmp_path / "notes")
     for folder, value in ((gallery.notes.folder, 2.0), (gallery.folder, 1.0)):
-        question = MeasureKey("test_measure.first_weight", {}, gallery.checkpoints.best_step)
-        store_measure(folder, question, pd.DataFrame({"value": [value]}))
+        question = AnswerKey("test_measure.first_weight", {}, gallery.checkpoints.best_step)
+        store_answer(folder, question, pd.DataFrame({"value": [value]}))
     assert [answer.frame()["value"][0] for answer in gallery.notes.answers()] == [1.0, 2.0]
     assert FIRST_WEIGHT.of(gallery)["value"][0] == 1.0
 

@@ -18,12 +18,12 @@ from support.packed import packed_folders
 from nmtlab.analysis.lexical.norms import WORD_NORMS
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.recipe import Recipe
+from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.archive import read_archive, write_archive
-from nmtlab.runs.checkpoint import load_tensors, save_tensors
 from nmtlab.runs.listing import list_runs, open_run, remove_run
-from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import load_tensors, save_tensors
 from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.systems import open_system, train
 
@@ -227,7 +227,7 @@ def test_other_files_beside_the_arrays_are_left_alone(copied):
 
 
 def test_a_table_that_would_inflate_is_not_read(copied):
-    stored = store_measure(copied.folder, MeasureKey("norms.some", {}, 60), pd.DataFrame({"norm": [1.0]}))
+    stored = store_answer(copied.folder, AnswerKey("norms.some", {}, 60), pd.DataFrame({"norm": [1.0]}))
     table = pq.read_table(stored.path)
     many = pa.table({"norm": np.zeros(60_000_000)}).replace_schema_metadata(table.schema.metadata)
     pq.write_table(many, stored.path)
@@ -330,5 +330,5 @@ def test_the_gallery_is_not_written_into(packed, workspace):
     run.notes.save_translation("dev.txt", ["x"])
     assert sorted((workspace.gallery / "whole").rglob("*")) == before
     assert (workspace.cache / "gallery").is_dir()
-    assert [m.question.analysis for m in open_run("whole", workspace).notes.measures()] == ["norms.word_norms"]
+    assert [m.question.analysis for m in open_run("whole", workspace).notes.all_answers()] == ["norms.word_norms"]
     pd.testing.assert_frame_equal(WORD_NORMS.of(open_run("whole", workspace)), answer)

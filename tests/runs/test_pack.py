@@ -17,10 +17,10 @@ import torch
 
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.recipe import RnnSettings
+from nmtlab.runs.answers import AnswerKey, store_answer, stored_answers
 from nmtlab.runs.archive import write_archive
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.log import read_log
-from nmtlab.runs.measures import MeasureKey, store_measure, stored_measures
 from nmtlab.runs.pack import dev_sentences, pack, packed_lines, unpack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
@@ -42,12 +42,10 @@ ALWAYS = {
 def run(trained, workspace) -> Run:
     """A copy of the trained run, with an answer and with private data that must not be packed."""
     run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
-    store_measure(
-        run.folder, MeasureKey("norms.some", {"size": 3}, run.checkpoints.best_step), pd.DataFrame({"norm": [1.5, 2.5]})
+    store_answer(
+        run.folder, AnswerKey("norms.some", {"size": 3}, run.checkpoints.best_step), pd.DataFrame({"norm": [1.5, 2.5]})
     )
-    store_measure(
-        run.folder, MeasureKey("norms.some", {}, run.checkpoints.best_step + 1), pd.DataFrame({"norm": [0.0]})
-    )
+    store_answer(run.folder, AnswerKey("norms.some", {}, run.checkpoints.best_step + 1), pd.DataFrame({"norm": [0.0]}))
     (run.folder / "measures/long.jsonl").write_text('{"rows": []}\n', encoding="utf-8")
     (run.folder / "tensorboard").mkdir()
     (run.folder / "tensorboard" / f"events.{socket.gethostname()}").write_text("", encoding="utf-8")
@@ -88,7 +86,7 @@ def same_to_read(one: Run, other: Run) -> None:
 
 def test_a_packed_run_has_all_but_the_model(run, tmp_path):
     packed = Run(pack(run, tmp_path / "gallery" / "whole"))
-    (answer,) = stored_measures(packed.folder)
+    (answer,) = stored_answers(packed.folder)
     assert files(packed.folder) == ALWAYS | {str(answer.path.relative_to(packed.folder))}
     assert answer.question.arguments == {"size": 3}
     assert answer.frame()["norm"].tolist() == [1.5, 2.5]
@@ -106,7 +104,7 @@ def test_a_packed_and_unpacked_run_reads_the_same(run, tmp_path, workspace):
     assert again.name == "whole"
     assert sorted(os.listdir(workspace.runs)) == ["again", "whole"]
     same_to_read(open_run("again", workspace), again)
-    assert len(stored_measures(again.folder)) == 1
+    assert len(stored_answers(again.folder)) == 1
 
 
 def test_the_pack_of_a_small_run_is_small_and_the_same_every_time(run, tmp_path):

@@ -19,9 +19,9 @@ from nmtlab.analysis.access.translations import (
 from nmtlab.errors import RunError
 from nmtlab.experiments.evidence import add_run
 from nmtlab.recipe import SearchSettings
+from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.archive import read_archive, write_archive
 from nmtlab.runs.listing import list_runs, open_run, open_run_of
-from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.origin import PACKED
 from nmtlab.runs.pack import FIRST, fill_small, pack, thin_log, unpack
 from nmtlab.runs.packed import machine_of, opened, packed_machines, write_files
@@ -36,11 +36,9 @@ def runs(trained, workspace, tiny_corpus) -> list[Run]:
     first = Run(shutil.copytree(trained[0].folder, workspace.runs / "some.s1"))
     for split, search in (("dev", None), ("test", None), ("test", SearchSettings(beam_size=2))):
         translations(first, tiny_corpus, split, search)
-    store_measure(
-        first.folder, MeasureKey("norms.some", {}, first.checkpoints.best_step), pd.DataFrame({"norm": [1.5]})
-    )
+    store_answer(first.folder, AnswerKey("norms.some", {}, first.checkpoints.best_step), pd.DataFrame({"norm": [1.5]}))
     many = pd.DataFrame({"norm": pd.Series(range(5000)).sample(frac=1, random_state=1)})
-    store_measure(first.folder, MeasureKey("norms.more", {}, first.checkpoints.best_step), many)
+    store_answer(first.folder, AnswerKey("norms.more", {}, first.checkpoints.best_step), many)
     return [first, Run(shutil.copytree(first.folder, workspace.runs / "some.s2"))]
 
 
