@@ -15,12 +15,7 @@ _FACTS = {"best": BestFacts, "last": LastFacts}
 
 
 class Checkpoints:
-    """The checkpoints in a run's folder, and what is recorded of those that it was packed without.
-
-    Args:
-        folder: of the run.
-        log, origin: of the run.
-    """
+    """The checkpoints in a run's folder, and what is recorded of those that it was packed without."""
 
     def __init__(self, folder: Path, log: TrainingLog, origin: Origin) -> None:
         self._folder, self._log, self._origin = folder, log, origin

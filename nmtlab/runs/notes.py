@@ -16,13 +16,7 @@ _OTHER = 3  # rank of weights that are neither the run's original ones, nor unre
 
 
 class Notes:
-    """The answers and translations stored with a run.
-
-    Args:
-        folder: of the run.
-        elsewhere: the `notes` of `Run`.
-        checkpoints: of the run.
-    """
+    """The answers and translations stored with a run: in its folder, or `elsewhere` as `notes_folder` explains."""
 
     def __init__(self, folder: Path, elsewhere: Path | None, checkpoints: Checkpoints) -> None:
         self._folder, self._elsewhere, self._checkpoints = folder, elsewhere, checkpoints
@@ -53,8 +47,8 @@ class Notes:
     def answers(self, analysis: str = "") -> list[StoredAnswer]:
         """Return those of `all_answers` that are from the best checkpoint, those from its original weights first.
 
-        Unrecorded weights count as the original ones of their step; in `folder`, if that is specific to the weights in
-        the run's folder, as those.
+        Unrecorded weights count as the original ones of their step; in a `folder` elsewhere, which is specific to the
+        weights in the run's folder, as those.
         """
         rank = self._rank_of_weights()
         found = [(rank(a.question.checkpoint, a.question.weights, a.path), a) for a in self.all_answers(analysis)]

@@ -16,15 +16,10 @@ REMEDY = "restore it from a backup, or train the run again"
 
 
 class Origin:
-    """Whether a run was trained here, packed or imported, and what it cannot do for that.
+    """Whether a run was trained here, packed or imported, and what it cannot do if it was not trained here."""
 
-    Args:
-        folder: of the run.
-        notes: as of `Run`.
-    """
-
-    def __init__(self, folder: Path, notes: Path | None) -> None:
-        self._folder, self._notes = folder, notes
+    def __init__(self, folder: Path, elsewhere: Path | None) -> None:
+        self._folder, self._elsewhere = folder, elsewhere
 
     @cached_property
     def packed(self) -> dict[str, Any] | None:
@@ -62,7 +57,7 @@ class Origin:
     @property
     def _analyses(self) -> set[str]:
         """The analyses that it has answers of, by the names of files: a damaged answer does not hide the others."""
-        folders = {self._folder, notes_folder(self._folder, self._notes)}
+        folders = {self._folder, notes_folder(self._folder, self._elsewhere)}
         return {path.name.rpartition("-")[0] for one in folders for path in (one / "measures").glob("[!.]*.parquet")}
 
     def _recorded(self, name: str, kind: type) -> dict[str, Any] | None:

@@ -18,11 +18,7 @@ _MAX_ARRAY_BYTES = 1 << 28  # of the embedding norms of one validation, decompre
 
 
 class TrainingLog:
-    """The logs and probes in a run's folder, read when needed.
-
-    Args:
-        folder: of the run.
-    """
+    """The logs and probes in a run's folder, read when needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
