@@ -12,7 +12,8 @@ from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
-from nmtlab.runs.run import Run, Which
+from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import Which
 from nmtlab.search.ensemble import Ensemble, Mean
 from nmtlab.translation import System, Translator
 
@@ -34,7 +35,7 @@ def open_system(
     Raises:
         RunError: the checkpoint is missing or damaged, or the run was packed without its model.
     """
-    run.check_model()
+    run.origin.check_model()
     if run.recipe.model.neural:
         return open_model(run, search, which, machine)
     from nmtlab.baselines.translator import open_phrase_system
@@ -61,7 +62,7 @@ def open_model(
     pipeline = run.pipeline.shortlisted(search.shortlist)
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
         model = model_for(run.recipe, pipeline, run.translation_table)
-    weights, _ = run.weights(which)
+    weights, _ = run.checkpoints.weights(which)
     use_weights(model, weights, _dtype(weights))
     return Translator(model.to(device).eval().requires_grad_(False), pipeline, search)
 

@@ -11,7 +11,8 @@ from nmtlab.errors import NmtlabError, RecipeError
 from nmtlab.interchange.ctranslate import Precision, library, write_ctranslate2
 from nmtlab.interchange.folding import MAX_POSITIONS, check_exportable
 from nmtlab.recipe import MachineSettings, SearchSettings
-from nmtlab.runs.run import Run, Which
+from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import Which
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.scores import hypothesis_score
 from nmtlab.systems import open_model

@@ -67,7 +67,7 @@ def train(
         run = train_phrase(
             name, recipe, corpus, workspace, lambda what: on_event(Preparing(what)), should_stop, allow_overlap
         )
-        best, seconds = run.metrics("validation")["bleu"].max(), run.metrics("end")["seconds"].iloc[-1]
+        best, seconds = run.log.metrics("validation")["bleu"].max(), run.log.metrics("end")["seconds"].iloc[-1]
         on_event(Ended("finished", 1, float(best), float(seconds)))
         return run
     device = choose_device(recipe.machine)
@@ -76,7 +76,7 @@ def train(
     folder = workspace.run_folder(name)
     if resume:
         begun = Run(folder)
-        begun.check_trainable()
+        begun.origin.check_trainable()
         check_same_training(begun, recipe, corpus, group.size)
         recipe, allow_overlap = resumed_recipe(begun, recipe.machine), bool(begun.environment.get("overlap"))
     elif group.broadcast(folder.exists()):
@@ -84,7 +84,7 @@ def train(
 
     on_event(Preparing("checking the corpus"))
     corpora = open_corpora(recipe, corpus, workspace)
-    parent = None if resume and begun.has_weights("last") else _parent_of(recipe, workspace)
+    parent = None if resume and begun.checkpoints.has_weights("last") else _parent_of(recipe, workspace)
     checked = group.on_main(lambda: _checked(recipe, corpora, parent, workspace, allow_overlap))
     if resume:
         check_same_text(begun, corpora, checked.checksums)
