@@ -19,7 +19,7 @@ from nmtlab.figures.reading import isolated
 from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.machine import MachineSettings
-from nmtlab.runs.measures import Row
+from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
