@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.models.interface import Trainable, on_device
 from nmtlab.nn.private import private_language
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
@@ -32,7 +32,7 @@ class Stepper:
         group: the processes that train together.
     """
 
-    def __init__(self, model: TranslationModel, recipe: Recipe, pipeline: Pipeline, group: Group) -> None:
+    def __init__(self, model: Trainable, recipe: Recipe, pipeline: Pipeline, group: Group) -> None:
         self.settings, self.machine, self.group = recipe.training, recipe.machine, group
         self.device = model.device
         self.reserved = (pipeline.source.vocabulary.reserved, pipeline.target.vocabulary.reserved)

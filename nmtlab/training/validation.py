@@ -8,7 +8,7 @@ import torch
 
 from nmtlab.evaluation.perplexity import perplexity
 from nmtlab.evaluation.scores import bleu, default_tokenizer
-from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.models.interface import Inspectable, Searchable, Trainable, TranslationModel, on_device
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import batch_of
@@ -51,7 +51,7 @@ def dev_scores(
     return DevScores(mean, perplexity(total, tokens), bleu if len(bleu) > 1 else {})
 
 
-def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> float:
+def dev_bleu(model: Searchable, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> float:
     """Return sacrebleu's BLEU on the dev text, decoded with the recipe's validation beam; UNKs are not replaced.
 
     Model and pipeline are in use for the direction of the text.
@@ -65,7 +65,7 @@ def dev_bleu(model: TranslationModel, pipeline: Pipeline, dev: DevText, recipe: 
 
 
 def text_perplexity(
-    model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
+    model: Trainable, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
 ) -> tuple[float, int]:
     """Return the perplexity of a text per target token, without label smoothing, and how many are scored as UNK.
 
@@ -78,7 +78,7 @@ def text_perplexity(
 
 @torch.no_grad()
 def _negative_log_likelihood(
-    model: TranslationModel, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
+    model: Trainable, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
 ) -> tuple[float, int, int]:
     """Return the negative log-likelihood of a text, its number of target tokens, and how many are scored as UNK."""
     was_training = model.training
@@ -106,6 +106,6 @@ def g_values(model: TranslationModel) -> list[dict[str, Any]]:
 
 
 @torch.no_grad()
-def embedding_norms(model: TranslationModel) -> dict[str, np.ndarray]:
+def embedding_norms(model: Inspectable) -> dict[str, np.ndarray]:
     """Return the norm of every word vector, (types,), by its use (thesis Figure 3.2)."""
     return {use: vectors.norm(dim=1).float().cpu().numpy() for use, vectors in model.embeddings().items()}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import NmtlabError
-from nmtlab.models.interface import WORD_TERMS, TranslationModel, on_device
+from nmtlab.models.interface import WORD_TERMS, Trainable, TranslationModel, on_device
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.batching.batch import batch_of
@@ -87,12 +87,12 @@ def output_vectors(model: TranslationModel) -> Tensor:
     return torch.cat([products[name].rows for name in WORD_TERMS if name in products], dim=1)
 
 
-def scored_ids(model: TranslationModel, target: list[int]) -> list[int]:
+def scored_ids(model: Trainable, target: list[int]) -> list[int]:
     """Return the ids of a target that a model scores: all of them, but without the final EOS if it plans lengths."""
     return target[:-1] if model.plans_length else target
 
 
-def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> Tensor:
+def forced_states(model: Trainable, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> Tensor:
     """Return the decoder states under forced targets, (tokens, E), concatenated over sentences.
 
     Args:

@@ -22,7 +22,7 @@ from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, ou
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import with_tokens
 from nmtlab.figures.theme import COLOURS, dressed, plain
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Inspectable
 from nmtlab.search.topk import stable_topk
 
 _FACTS = ("id", "word", "count", "rank", "wanted", "logit", "probability")
@@ -166,7 +166,7 @@ def logit_figure(candidates: pd.DataFrame) -> go.Figure:
     return dressed(figure, "What makes a word win: the terms of its logit", 440)
 
 
-def logit_terms(model: TranslationModel, states: Tensor, columns: Tensor) -> dict[str, Tensor]:
+def logit_terms(model: Inspectable, states: Tensor, columns: Tensor) -> dict[str, Tensor]:
     """Return the terms of the logits of some columns, named as above, each (n, k) float64.
 
     Args:
