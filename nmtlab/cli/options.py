@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.analysis.access.checks import in_direction, overlap
+from nmtlab.analysis.access.needs import in_direction, overlap
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.run import Run

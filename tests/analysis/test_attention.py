@@ -6,12 +6,12 @@ import pytest
 import torch
 from support.pointing_model import PointingModel
 
-from nmtlab.analysis.alignment.reference_links import reference_links
-from nmtlab.analysis.alignment.word_pairs import (
+from nmtlab.analysis.access.word_links import (
     WordPair,
     forced_attention,
     pair_of_words,
     piece_links,
+    reference_links,
     word_pairs,
 )
 from nmtlab.analysis.attention.shift import (

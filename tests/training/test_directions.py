@@ -7,9 +7,9 @@ import pytest
 import torch
 from conftest import write_split
 
-from nmtlab.analysis.access.checks import in_direction, overlap
-from nmtlab.analysis.access.scores import run_perplexity
-from nmtlab.analysis.access.sentences import by_title, sentences, texts
+from nmtlab.analysis.access.needs import in_direction, overlap
+from nmtlab.analysis.access.scoring import run_perplexity
+from nmtlab.analysis.access.texts import by_title, sentences, texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.search.beams import DECODED
 from nmtlab.errors import CorpusError, RunError

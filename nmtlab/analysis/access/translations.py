@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import in_direction
 from nmtlab.files import write_text
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings

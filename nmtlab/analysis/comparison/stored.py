@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from nmtlab.analysis.access.sentences import MOST, Text
+from nmtlab.analysis.access.texts import MOST, Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.lexical.gold import gold_names

@@ -10,8 +10,7 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import SELF_ATTENTION
+from nmtlab.analysis.access.needs import SELF_ATTENTION, in_direction
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
 from nmtlab.models.build import load_weights

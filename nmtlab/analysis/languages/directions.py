@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.scores import score_texts
+from nmtlab.analysis.access.scoring import score_texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES, dressed, plain

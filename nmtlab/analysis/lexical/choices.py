@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.checks import check_counts
+from nmtlab.analysis.access.needs import check_counts
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.analysis.lexical.logits import logit_terms
 from nmtlab.errors import CorpusError

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings

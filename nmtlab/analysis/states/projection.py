@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import COUNTS, DECODING
+from nmtlab.analysis.access.needs import COUNTS, DECODING, in_direction
 from nmtlab.analysis.access.opened import opened, output_vectors
-from nmtlab.analysis.lexical.norms import spearman
+from nmtlab.analysis.lexical.embedding_norms import spearman
 from nmtlab.analysis.states.token_states import Where, token_states
 from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.figures.marks import Side, some_words, with_words

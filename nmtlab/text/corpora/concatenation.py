@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpora.cleaning import Limits, clean, digest, sentence_digests, without_leaks
+from nmtlab.text.corpora.cleaning import Limits, Marks, clean, digest, sentence_digests, without_leaks
 from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
-from nmtlab.text.corpora.digest_set import Marks
 from nmtlab.text.corpora.lines import MAX_WORDS, new_folder, write_pairs
 
 SURPLUS = "more than wanted"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial.language import ArtificialLanguage, ArtificialPair, Split
-from nmtlab.text.artificial.settings import DISTANCES, ArtificialSettings
+from nmtlab.text.artificial.language_settings import DISTANCES, ArtificialSettings
 from nmtlab.text.corpora.lines import new_folder, write_lines
 
 ENGLISH = "en"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import in_direction
+from nmtlab.evaluation.resampling import paired_bootstrap
 from nmtlab.evaluation.scores import (
     bleu,
     bleu_metric,
@@ -16,7 +17,6 @@ from nmtlab.evaluation.scores import (
     tokenized_bleu,
     tokenized_bleu_metric,
 )
-from nmtlab.evaluation.significance import paired_bootstrap
 from nmtlab.languages import is_without_spaces
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run

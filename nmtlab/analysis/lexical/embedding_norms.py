@@ -66,6 +66,7 @@ WORD_NORMS = Analysis(
     word_norms,
     needs=_NEEDS,
     version=1,
+    stored_as="norms.word_norms",
     columns=("id", "word", "count", "rank", *QUANTITIES),
 )
 

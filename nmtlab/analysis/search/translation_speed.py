@@ -22,7 +22,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import torch
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import in_direction
 from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in_lines, styles
 from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
@@ -335,7 +335,7 @@ def stored_efficiency(workspace: Workspace) -> tuple[pd.DataFrame, list[Path]]:
         workspace: where to look.
 
     Returns:
-        Rows as of `nmtlab.analysis.search.efficiency.efficiency`; none if nothing was measured.
+        Rows as of `nmtlab.analysis.search.translation_speed.efficiency`; none if nothing was measured.
     """
     folders = {(folder / FOLDER).resolve() for folder in (workspace.data / "results", RESULTS)}
     found, damaged = [pd.DataFrame(columns=COLUMNS)], []
