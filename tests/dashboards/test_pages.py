@@ -21,7 +21,7 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
-from nmtlab.figures.theme import DARK, as_hex
+from nmtlab.figures.scheme import DARK, as_hex
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
 from nmtlab.runs.run import Run

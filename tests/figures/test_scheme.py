@@ -9,7 +9,8 @@ import pytest
 from plotly.colors import diverging, hex_to_rgb, sequential
 
 import nmtlab
-from nmtlab.figures.theme import COLOURS, DARK, DARK_COLOURS, DARK_SHADES, DARK_SIGNED, FAINT, GROUND, as_hex
+from nmtlab.figures.scheme import DARK, DARK_COLOURS, DARK_SHADES, DARK_SIGNED, GROUND, as_hex
+from nmtlab.figures.theme import COLOURS, FAINT
 
 # How a colour is seen without one kind of cone, in linear RGB (Viénot, Brettel and Mollon 1999).
 BLIND = {

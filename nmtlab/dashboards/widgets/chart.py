@@ -18,7 +18,7 @@ import traitlets
 from nmtlab.dashboards.widgets.export import as_pdf, file_name
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, outlines, token_at
-from nmtlab.figures.theme import DARK
+from nmtlab.figures.scheme import DARK
 from nmtlab.figures.view import summary
 
 _HERE = Path(__file__).parent
