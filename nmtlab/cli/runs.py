@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from nmtlab.analysis.access.word_links import reference_links
+from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.options import Threads, run_recipe
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import CorpusError, NmtlabError, RunError

@@ -11,7 +11,8 @@ import torch
 from support.hand_made_model import SOURCE, SYSTEMS, TARGET, hand_made_pipeline, random_system, translator
 from support.linear_model import LinearModel
 
-from nmtlab.analysis.access.word_links import reference_links, word_pairs
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import word_pairs
 from nmtlab.analysis.attention.shift import attention_error, attention_shift, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.agreement import AGREEMENT, AGREEMENT_OF, EXPLANATIONS, agreement
 from nmtlab.analysis.attribution.contributions import (

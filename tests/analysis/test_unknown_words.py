@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.access.word_links import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.lexical.lexical_choice import (
     in_reference,
     reference_unknowns,

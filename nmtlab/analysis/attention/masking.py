@@ -15,7 +15,7 @@ import torch
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, RECURRENCE, WEIGHTS, in_direction
-from nmtlab.analysis.access.word_links import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run

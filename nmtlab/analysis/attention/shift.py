@@ -13,7 +13,8 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
-from nmtlab.analysis.access.word_links import WordPair, forced_attention, reference_links, word_pairs
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings

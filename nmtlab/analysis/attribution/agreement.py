@@ -9,7 +9,8 @@ from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
-from nmtlab.analysis.access.word_links import forced_attention, reference_links, word_pairs
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.contributions import METHODS, Method, word_contributions
 from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of
-from nmtlab.analysis.access.word_links import WordPair, between_words
+from nmtlab.analysis.access.word_pairs import WordPair, between_words
 from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps
 from nmtlab.analysis.attention.weights import peaks, pieces_of, weights_frame
 from nmtlab.analysis.attribution.methods import Contrast, erasure, input_x_gradient, integrated_gradients

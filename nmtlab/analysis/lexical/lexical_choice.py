@@ -8,7 +8,8 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import COUNTS, in_direction
-from nmtlab.analysis.access.word_links import WordPair, forced_attention, reference_links, word_pairs
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.analysis.lexical.embedding_norms import norm_correlations, word_norms

@@ -6,7 +6,8 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import DECODING
-from nmtlab.analysis.access.word_links import forced_attention, kept_links, pair_of_words, piece_links
+from nmtlab.analysis.access.reference_links import kept_links
+from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.attribution.contributions import contribution_figure, contributions

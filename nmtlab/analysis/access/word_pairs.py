@@ -3,21 +3,18 @@
 Both sides are split into words as by `Pipeline.source_words`: Moses tokens for word systems, otherwise at white space.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nmtlab.alignment.aligner import WordAligner
 from nmtlab.analysis.access.needs import in_direction
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.links import Link, aligned_path, check_links, gold_links, has_gold_links, read_links
-from nmtlab.text.segmentation.learning import usable_pairs
+from nmtlab.text.corpora.links import Link, check_links
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.translation import Translator
@@ -169,51 +166,3 @@ def pair_of_words(
         unknown=pieces_of_words(target_places)[unknown_pieces].any(0),
         links=frozenset(links),
     )
-
-
-_Words = tuple[list[str], list[str]]
-
-
-def kept_links(corpus: ParallelCorpus, split: str) -> tuple[list[frozenset[Link]], bool]:
-    """Return the links stored with a text, and whether they are gold links and not an aligner's.
-
-    Raises:
-        CorpusError: no links are stored, or they do not belong to the split.
-    """
-    if has_gold_links(corpus, split):
-        return gold_links(corpus, split), True
-    links = read_links(aligned_path(corpus, split))
-    if len(links) != corpus.count(split):
-        raise CorpusError(
-            f"{aligned_path(corpus, split)}: {len(links):,} lines, but {split} has {corpus.count(split):,} pairs",
-            "give it a line for each pair",
-        )
-    return links, False
-
-
-def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
-    """Return the links of each pair of a split, between the words of a pipeline (see `word_pairs`).
-
-    An artificial language has gold links, and a packed text comes with its links. Any other text is aligned by a word
-    aligner (eflomal, symmetrised), trained on the training text and the split together; the same text always gives the
-    same links.
-
-    Args:
-        pipeline: of the run to be analysed.
-        corpus: in its languages, with its training text.
-        split: train, dev or test.
-
-    Raises:
-        CorpusError: no such split, no training text, or gold links that do not belong to the split.
-    """
-    if has_gold_links(corpus, split) or aligned_path(corpus, split).is_file():
-        return kept_links(corpus, split)[0]
-    asked = _words(pipeline, corpus.pairs(split))
-    training = _words(pipeline, usable_pairs(corpus, pipeline.settings.max_words, Counter()))
-    aligner = WordAligner.train([*training, *(asked if split != "train" else [])])
-    return [frozenset(links) for links in aligner.align(asked)]
-
-
-def _words(pipeline: Pipeline, pairs: Iterable[tuple[str, str]]) -> list[_Words]:
-    target = pipeline.target.tokenizer
-    return [(pipeline.source_words(source_text)[0], target.words(target_text)[0]) for source_text, target_text in pairs]
