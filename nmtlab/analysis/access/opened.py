@@ -68,7 +68,6 @@ def source_vectors(system: Translator, *languages: str) -> Tensor:
     Without private units (thesis 4.2) they are the same in all languages.
 
     Args:
-        system: a neural one.
         languages: codes; if it reads none of them, the vectors are those of the source language in use.
     """
     source, target = system.languages

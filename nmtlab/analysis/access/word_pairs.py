@@ -58,8 +58,6 @@ def word_pairs(
 
     Args:
         run: whose pipeline splits the text into words.
-        corpus: in the run's languages.
-        split: train, dev or test.
         links: word links of each pair of the split, as from `gold_links` or a word aligner.
         limit: number of pairs to use, from the first; all if not given.
 
@@ -100,9 +98,7 @@ def forced_attention(
     so rows may add up to less than 1.
 
     Args:
-        system: a neural one.
         pairs: split into words by the system's pipeline.
-        on_progress: called with the number of pairs just done.
     """
     found: list[np.ndarray] = [np.empty((0, 0)) for _ in pairs]
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))

@@ -44,7 +44,6 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
 
     Args:
         system: a Transformer with weights, or a translator.
-        source: a sentence.
         target: a translation to force; the system's own translation if not given.
 
     Returns:
@@ -54,7 +53,6 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
 
     Raises:
         CorpusError: the source sentence is blank.
-        RunError: the system is no Transformer, or has no weights.
     """
     translator = opened(system)
     model = translator.model

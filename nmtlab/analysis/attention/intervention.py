@@ -39,7 +39,6 @@ def redecode(
 
     Args:
         system: a run with weights, or a translator; it must not plan lengths.
-        source: the source sentence.
         target: a translation, the system's or any other.
         position: of the target token whose attention is moved, from 0; the number of tokens means EOS.
         source_position: of the source token that attention is moved to, from 0; the number of tokens means EOS.
@@ -48,7 +47,6 @@ def redecode(
 
     Raises:
         NmtlabError: no such position, or it cannot be attended to.
-        RunError: a phrase-based run, one without weights, or one that plans lengths.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline

@@ -51,13 +51,8 @@ def attention_shift(
     alignment does, and the more links a word has, the smaller is its shift.
 
     Args:
-        run: a trained neural system.
-        corpus: in the run's languages.
-        split: train, dev or test.
         links: word links of each pair of the split, as from `gold_links` or a word aligner.
         limit: number of pairs to use, from the first; all if not given.
-        machine: where to compute; the recipe's settings if not given.
-        on_progress: called with the number of pairs just done.
 
     Returns:
         A row for each target word: `run`; `line`, from 1; `target_position` and `target_word`; `unknown`, whether the
@@ -68,7 +63,6 @@ def attention_shift(
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
-        RunError: the run is phrase-based, or its weights cannot be read.
     """
     run = in_direction(run, corpus)
     pairs = word_pairs(run, corpus, split, links, limit)
@@ -201,7 +195,6 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
     """Return the counts behind `sink_summary` for each sentence of a text, by the links of `reference_links`.
 
     Args:
-        run: a trained neural system.
         corpus: in its languages, with its training text.
         part: the split, dev or test.
 
@@ -211,7 +204,6 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run is phrase-based, or has no weights.
     """
     run = in_direction(run, corpus)
     marked = _marked(attention_shift(run, corpus, part, reference_links(run.pipeline, corpus, part)))

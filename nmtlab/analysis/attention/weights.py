@@ -24,8 +24,6 @@ def attention(system: RunOrSystem, source: str, target: str | None = None) -> pd
     """Return the attention of a system in one sentence.
 
     Args:
-        system: a neural run with weights, or a translator.
-        source: a sentence.
         target: a translation to force; the system's own translation if not given.
 
     Returns:
@@ -37,7 +35,6 @@ def attention(system: RunOrSystem, source: str, target: str | None = None) -> pd
 
     Raises:
         CorpusError: the source sentence is blank.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     pair = pieces_of(translator, source, target)

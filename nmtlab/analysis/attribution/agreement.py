@@ -32,7 +32,6 @@ def agreement(
     Links are those of `reference_links`. Attention is the mean over the heads of the last layer.
 
     Args:
-        run: a trained neural system.
         corpus: in its languages, with its training text or with links.
         part: the split, dev or test.
         method: attention, or one of `contributions`.
@@ -44,7 +43,6 @@ def agreement(
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run is phrase-based, or has no weights.
     """
     run = in_direction(run, corpus)
     links = reference_links(run.pipeline, corpus, part)

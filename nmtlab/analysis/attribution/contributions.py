@@ -61,8 +61,6 @@ def contributions(
     this token and not the other (Yin and Neubig 2022).
 
     Args:
-        system: a neural run with weights, or a translator.
-        source: a sentence.
         target: a translation to force; the system's own translation if not given.
         method: see `erasure` and `gradients`. Subword systems have hardly seen `<unk>` in training: erase instead.
         instead: the position and the word to compare with.
@@ -74,7 +72,6 @@ def contributions(
     Raises:
         CorpusError: the source sentence is blank.
         NmtlabError: no such position, or a word that the system cannot produce.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     pair = pieces_of(translator, source, target)
@@ -118,10 +115,8 @@ def word_contributions(
     """Return the contributions in each pair under its forced target, (target words, source words).
 
     Args:
-        system: a neural one.
         pairs: split into words by the system's pipeline.
         method: as of `contributions`.
-        on_progress: called with the number of pairs just done.
     """
     found = []
     for pair in pairs:

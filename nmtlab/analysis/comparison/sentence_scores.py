@@ -41,7 +41,6 @@ def wins_and_losses(scores: pd.DataFrame, system: str, than: str, tie: float = 1
 
     Args:
         scores: of `sentence_scores`.
-        system: the one.
         than: the other.
         tie: largest difference that counts as equally well, in points of chrF.
     """
@@ -54,7 +53,6 @@ def gains_figure(gains: pd.Series, system: str, than: str) -> go.Figure:
 
     Args:
         gains: chrF of the one minus chrF of the other, by line.
-        system: the one.
         than: the other.
     """
     ordered = gains.sort_values(kind="stable")

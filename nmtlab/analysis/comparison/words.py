@@ -167,7 +167,6 @@ def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) ->
 
     Args:
         matches: of `by_frequency`, `by_kind` or `by_length`.
-        system: the one.
         than: the other.
         bucket: name of the bucket.
     """
@@ -237,7 +236,6 @@ def ngram_differences(compared: Compared, system: str, than: str, smoothing: flo
 
     Args:
         compared: with both systems.
-        system: the one.
         than: the other.
         smoothing: added to both counts.
 

@@ -132,7 +132,6 @@ def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_c
 
     Raises:
         CorpusError: no gold lexicon.
-        RunError: a run without weights.
     """
     known = cognates(corpus, parent_corpus)
     known = known[known["kind"] != BORROWED].drop_duplicates("child").drop_duplicates("parent")

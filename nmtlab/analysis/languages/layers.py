@@ -47,7 +47,6 @@ def states_by_language(run: Run, corpora: Sequence[ParallelCorpus], split: str, 
     Args:
         run: of a Transformer.
         corpora: line n of all means the same; their source languages are the languages compared.
-        split: train, dev or test.
         sample: number of sentences to draw, by their translations into the first corpus' target language
             (`nmtlab.text.corpora.sample`).
 
@@ -138,7 +137,6 @@ def similarity_by_layer(
     Args:
         run: of a Transformer.
         corpora: of two or more source languages; line n of all means the same, as in a text from `nmtlab corpus join`.
-        split: train, dev or test.
         sample: number of sentences to draw (`states_by_language`), 4 or more.
         permutations: number of shuffles behind the null distribution, 1 or more.
 

@@ -198,10 +198,7 @@ WORDS_OF_PARENT = Analysis(
 
 
 def word_kinds(lists: pd.DataFrame) -> pd.DataFrame:
-    """Count the words of each kind, with and without those that are also target words.
-
-    Args:
-        lists: rows of `word_lists`.
+    """Count the words of each kind, with and without those that are also target words, from rows of `word_lists`.
 
     Returns:
         Two rows for each of `KINDS`: `words` (`all`, `not in the target text`); `kind`; `types` and `type_share`,

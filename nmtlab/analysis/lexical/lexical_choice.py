@@ -41,13 +41,8 @@ def reference_unknowns(
     """Return what would be copied for each reference word that a system cannot generate.
 
     Args:
-        run: a trained neural system.
-        corpus: in the run's languages.
-        split: train, dev or test.
         links: word links of each pair of the split, as from `gold_links` or a word aligner.
         limit: number of pairs to use, from the first; all if not given.
-        machine: where to compute; the recipe's settings if not given.
-        on_progress: called with the number of pairs just done.
 
     Returns:
         A row for each such word: `run`; `line`, from 1; `target_position` in the reference and `target_words`, the word
@@ -57,7 +52,6 @@ def reference_unknowns(
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
-        RunError: the run is phrase-based, or its weights cannot be read.
     """
     check_has_model(run)
     run = in_direction(run, corpus)
@@ -148,7 +142,6 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run has no weights.
     """
     run = in_direction(run, corpus)
     sums = LEXICAL_SUMS.of(run, corpus=corpus, part=part).groupby("quantity")[["amount", "of"]].sum()
@@ -181,7 +174,6 @@ def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Dat
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run has no weights.
     """
     run = in_direction(run, corpus)
     found = _translated(run, corpus, part)

@@ -46,7 +46,6 @@ def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: S
         `matched`, those they share; `recall`, `precision` and `f1`, missing where there are no words.
 
     Raises:
-        CorpusError: no such split, or other languages.
         NmtlabError: the edges do not rise from 0.
     """
     by_line = word_counts_by_line(run, corpus, part, edges)
@@ -67,7 +66,6 @@ def word_counts_by_line(
         A row for each sentence and bucket: `line`, from 1; `frequency`; `words`, `produced`, `matched`.
 
     Raises:
-        CorpusError: no such split, or other languages.
         NmtlabError: the edges do not rise from 0.
     """
     hypotheses = _words(translations(run, corpus, part), corpus.target)

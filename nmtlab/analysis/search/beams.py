@@ -35,22 +35,9 @@ def decoded(
 ) -> pd.DataFrame:
     """Translate a text, or a sample of its sentences.
 
-    Args:
-        run: neural, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
-        search: search settings; the recipe's if not given.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
-        on_progress: called with the number of sentences just done.
-        machine: where to compute; the recipe's settings if not given.
-
     Returns:
         A row for each: `line` in the text, from 1; `text`; `length`, in tokens without EOS; `log_prob`; `score`;
         `finished`, whether it ended before the length limit. A blank line stays blank and has no probability.
-
-    Raises:
-        CorpusError: no such split, or other languages.
-        RunError: a phrase-based run, or one without weights.
     """
     run = in_direction(run, corpus)
     asked = draw_sample(corpus, split, sample)
@@ -144,9 +131,7 @@ def sweep(
     """Translate a text with several search settings in turn; stored answers are read from the run.
 
     Args:
-        run, corpus, split, sample, machine: as for `decoded`.
         searches: the search settings.
-        on_progress: called with the number of sentences just done.
 
     Returns:
         A row of `outcome` for each.

@@ -101,14 +101,11 @@ def baseline_lengths(
         corpus: that the run was trained on.
         baseline: `linear`, a line fitted to the training pairs by least squares, with normal errors; or `kernel`, the
             training pairs' lengths, weighted by a kernel in source length.
-        part: train, dev or test.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
 
     Returns:
         Rows as of `planned_lengths`.
 
     Raises:
-        CorpusError: no such part, or other languages.
         RunError: the run does not plan lengths, or was not trained on this corpus.
     """
     run = in_direction(run, corpus)
@@ -138,9 +135,6 @@ def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: 
 
     Returns:
         A row for each: `system`, and the values of `length_errors`.
-
-    Raises:
-        CorpusError, RunError: as for `planned_lengths`.
     """
     found = {LENGTH_MODEL: PLANNED_LENGTHS.of(run, corpus=corpus, split=part, sample=sample)}
     if corpus.checksum() in run.checksums:

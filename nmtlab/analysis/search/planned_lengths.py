@@ -43,7 +43,6 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
 
     Args:
         system: a run or translator that plans lengths.
-        source: the sentence.
 
     Returns:
         A row for each length from 0: `length`; `probability`; `tried`, whether it is one of the lengths decoded.
@@ -89,20 +88,10 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
-    Args:
-        run: one that plans lengths, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
-
     Returns:
         A row for each sentence: `line` in the text, from 1; `reference_length`, in tokens; `likeliest` length and its
         `probability`; `expected`, the mean; `reference_probability`, and `reference_rank` among all lengths, from 1:
         how many lengths must be decoded to include the reference's (missing if it is longer than can be planned).
-
-    Raises:
-        CorpusError: no such split, or other languages.
-        RunError: the run does not plan lengths, or has no weights.
     """
     translator = opened(in_direction(run, corpus))
     model, pipeline = translator.model, translator.pipeline
@@ -162,15 +151,11 @@ def oracle_lengths(
     """Translate a text with the length of each reference given: an upper bound for better planning.
 
     Args:
-        run, corpus, split, sample: as for `planned_lengths`.
         beam_size: of the search.
 
     Returns:
         A row for each sentence: `line` in the text, from 1; `text`; `length`, in tokens; `log_prob` of the tokens. A
         blank line stays blank and has no probability.
-
-    Raises:
-        CorpusError, RunError: as for `planned_lengths`.
     """
     translator = opened(in_direction(run, corpus))
     drawn = draw_sample(corpus, split, sample)
@@ -294,22 +279,12 @@ def translations_by_length(
     """Translate a text, or a sample of its sentences, with each of their most probable lengths.
 
     Args:
-        run: one that plans lengths, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
         search: beam size of each length, number of lengths and limit; the recipe's if not given.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
-        on_progress: called with the number of sentences just done.
-        machine: where to compute; the recipe's settings if not given.
 
     Returns:
         A row for the best translation of each length of each sentence, the most probable length first: `line` in the
         text, from 1; `rank` of the length, from 1; `length`, in tokens; `length_log_prob`; `log_prob` of length and
         tokens; `text`. A blank line has no rows.
-
-    Raises:
-        CorpusError: no such split, or other languages.
-        RunError: the run does not plan lengths, or has no weights.
     """
     run = in_direction(run, corpus)
     system = open_model(run, search, machine=machine)

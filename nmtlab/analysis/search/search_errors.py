@@ -44,13 +44,8 @@ def search_errors(
     """Yield, sentence by sentence, the best translations of beam search and of exact search.
 
     Args:
-        run: neural, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
         search: beam size, score and limits.
         budget: maximum number of hypotheses that exact search expands per sentence.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
-        machine: where to compute; the recipe's settings if not given.
         start: index of the first of these sentences to yield, from 0.
 
     Yields:
@@ -61,8 +56,6 @@ def search_errors(
         beam that the empty translation enters; `expansions`; `complete`, whether exact search ended within its budget.
 
     Raises:
-        CorpusError: no such split, or other languages.
-        RunError: a phrase-based run, one that plans lengths, or one without weights.
         RecipeError: the score has a coverage penalty.
     """
     run = in_direction(run, corpus)

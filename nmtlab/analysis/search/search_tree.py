@@ -43,9 +43,6 @@ def search_tree(
     joint ones of length and tokens.
 
     Args:
-        system: a run with weights, or a translator.
-        sentence: to be translated.
-        search: search settings; the system's if not given.
         reference: a translation whose prefixes are marked in the tree.
 
     Returns:
@@ -55,9 +52,6 @@ def search_tree(
         its tokens as scores count them, including the end, whether generated or planned; `ended`; `dropped`, whether no
         slot of the next step continues it although the search continued; `best`, whether it leads to the hypothesis
         returned; `reference`, whether it is a prefix of the reference.
-
-    Raises:
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     pipeline, plans = translator.pipeline, translator.model.plans_length
@@ -180,8 +174,6 @@ def best_of_all(
     """Return what exact search finds for one sentence.
 
     Args:
-        system: a run with weights, or a translator.
-        sentence: to be translated.
         search: score and limits; the beam size is that of the beam search that gives the first bound.
         budget: maximum number of hypotheses that are expanded.
 
@@ -191,7 +183,6 @@ def best_of_all(
 
     Raises:
         RecipeError: the score has a coverage penalty.
-        RunError: as for `search_tree`, or a run that plans lengths.
     """
     return next(best_so_far(system, sentence, search, portion=budget))
 
@@ -202,7 +193,6 @@ def best_so_far(
     """Yield the row of `best_of_all` after each portion of the search, until it is complete.
 
     Args:
-        system, sentence, search: as for `best_of_all`.
         portion: number of hypotheses expanded between two rows.
     """
     translator = opened(system)
@@ -224,11 +214,7 @@ def best_so_far(
 
 
 def first_empty_rank(system: RunOrSystem, sentence: str) -> int:
-    """Return the rank of EOS in the first step: the size of the smallest beam that the empty translation enters.
-
-    Raises:
-        RunError: as for `search_tree`, or a run that plans lengths.
-    """
+    """Return the rank of EOS in the first step: the size of the smallest beam that the empty translation enters."""
     translator = opened(system)
     return empty_rank(translator.model, memory_of(translator, sentence))
 
@@ -284,17 +270,12 @@ def reference_path(
     """Return the prefixes of a reference as the system scores them, inside its beam and outside.
 
     Args:
-        system: a run with weights, or a translator.
-        sentence: that is translated.
         reference: its translation.
         tree: rows of `search_tree` for the sentence and the reference.
         search: search settings; the system's if not given. A coverage penalty is ignored.
 
     Returns:
         The columns `PATH`, a row for each token; `slot` is 0 where the beam does not hold the prefix.
-
-    Raises:
-        RunError: as for `search_tree`.
     """
     translator = opened(system)
     pipeline, search = translator.pipeline, search or translator.settings
@@ -332,15 +313,10 @@ def continue_from(
 
     Args:
         system: a run with weights, or a translator; it must not plan lengths.
-        sentence: to be translated.
         pieces: the first tokens as the vocabulary writes them, without `</s>`.
-        search: search settings; the system's if not given.
 
     Returns:
         One row: `text`, `log_prob`, `score`, `scored_length` in tokens, including the end.
-
-    Raises:
-        RunError: as for `search_tree`, or a run that plans lengths.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline

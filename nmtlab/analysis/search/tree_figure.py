@@ -193,7 +193,6 @@ def tree_figure(
     Args:
         tree: rows of `search_tree`.
         until: draw only the steps up to this one; all if not given.
-        title: of the figure.
         beyond: rows of `tree_paths.reference_path`, to draw the reference where the beam does not hold it: its nodes
             there have slot 0.
         marked: rows of `tree_paths.path_to`, to be marked.

@@ -45,7 +45,6 @@ def held_out_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
         missing for train; `source`; `target`; `length` of the target in tokens; `seen`, whether it was.
 
     Raises:
-        CorpusError: no such part, or other languages.
         RunError: the run was not trained on this corpus.
     """
     run = in_direction(run, corpus)
@@ -78,7 +77,6 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
     """Translate the sentences of unseen lengths among `held_out_pairs`, with the recipe's search settings.
 
     Args:
-        run: neural, with weights.
         corpus: that it was trained on.
         told: whether the length of each reference is given, to a run that plans lengths; otherwise it is predicted.
         part: dev or test.
@@ -117,7 +115,6 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
     """Return the loss of a run on references, of a text and of training pairs left out as too long.
 
     Args:
-        run: neural, with weights.
         corpus: that the run was trained on.
         part: dev or test.
 
@@ -126,7 +123,6 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
         log-probability of the tokens in nats, excluding EOS and the length.
 
     Raises:
-        CorpusError: no such part, or other languages.
         RunError: the run is phrase-based, has no weights, or was not trained on this corpus.
     """
     run = in_direction(run, corpus)
@@ -150,18 +146,9 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
 
     A system that counts down knows this number; any other has to guess whether the end is near.
 
-    Args:
-        run: neural, with weights.
-        corpus: in its languages.
-        split: dev or test.
-
     Returns:
         A row for each number: `rest`, from 0, the last token before EOS; `tokens`, how many there are; `loss`, their
         summed negative log-probability in nats.
-
-    Raises:
-        CorpusError: no such split, or other languages.
-        RunError: the run is phrase-based, or has no weights.
     """
     run = in_direction(run, corpus)
     summed, tokens = Counter(), Counter()

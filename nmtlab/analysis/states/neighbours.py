@@ -25,7 +25,6 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
     """Return the words whose output vectors are closest in direction to a word's.
 
     Args:
-        system: a run, or a translator.
         word: of the target language.
         k: number of neighbours.
 
@@ -35,7 +34,6 @@ def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
 
     Raises:
         NmtlabError: the vocabulary has no such word, or the system cannot produce it.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
@@ -77,7 +75,6 @@ def source_neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFra
 
     Raises:
         NmtlabError: the vocabulary has no such type.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     side, languages = translator.pipeline.source, _languages(translator)
@@ -129,9 +126,7 @@ def state_neighbours(
     """Return the states of a sample of the training text that are nearest to the state at a position of a sentence.
 
     Args:
-        run: neural, with weights.
         corpus: that it was trained on, or any other in its languages with a training text.
-        source: a sentence.
         target: its translation, the system's or any other.
         position: of the token, from 0: of the target at the decoder, of the source at the encoder.
         where: whose states are compared.

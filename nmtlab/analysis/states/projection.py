@@ -103,7 +103,6 @@ def projection_figure(
     Args:
         points: rows of `word_projection` or `state_projection` with a column `run`; of many, every n-th is
             drawn. The `customdata` of a point is the word and its count, the `meta` of a trace its run.
-        title: of the figure.
         side: of the words.
         also: a word that is drawn in any case.
     """
@@ -190,9 +189,6 @@ def state_projection(
     """Return the states of a sample of sentence pairs in the plane, under their references.
 
     Args:
-        run: neural, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
         where: encoder or decoder (see `token_states`).
         sample: number of sentences, drawn as in `nmtlab.text.corpora.sample`.
         method, seed: as for `project`.
@@ -202,7 +198,6 @@ def state_projection(
         state, or generated at a decoder state; `count` in the training text; and the columns of `word_projection`.
 
     Raises:
-        CorpusError: no such split, or other languages.
         NmtlabError: umap-learn is not installed.
     """
     system = opened(in_direction(run, corpus))
