@@ -4,8 +4,9 @@ Unless a function says otherwise, its arguments mean the same in every module:
 
 - `run`: a trained run that meets the `needs` of the analysis; `system`: one, or a translator, whose weights are then
   loaded once for many questions;
-- `corpus`: in the run's languages, which set its direction; `split`: train, dev or test; `sample`: number of sentences
-  to draw (`nmtlab.text.corpora.sample`), all if not given; `source`, `sentence`: plain text;
+- `corpus`: in the run's languages, which set its direction; `split`: train, dev or test; `part`: a split, of an
+  analysis that reads the training text, too (see `Analysis`); `sample`: number of sentences to draw
+  (`nmtlab.text.corpora.sample`), all if not given; `source`, `sentence`: plain text;
 - `search`: search settings, the recipe's if not given; `machine`: where to compute, the recipe's settings if not given;
 - `on_progress`: called with the number of sentences just done.
 

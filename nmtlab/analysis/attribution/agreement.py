@@ -59,18 +59,8 @@ AGREEMENT_OF = Analysis(
     agreement,
     needs=(NEURAL, WEIGHTS),
     version=1,
-    columns=(
-        "words",
-        "first",
-        "first_linked",
-        "last",
-        "last_linked",
-        "on",
-        "on_if_moved",
-        "most_frequent",
-        "error_rate",
-        "precision",
-        "recall",
+    columns=tuple(
+        "words first first_linked last last_linked on on_if_moved most_frequent error_rate precision recall".split()
     ),
 )
 

@@ -217,18 +217,8 @@ SIMILARITY_BY_LAYER = Analysis(
     similarity_by_layer,
     needs=(SELF_ATTENTION, WEIGHTS, SEVERAL_DIRECTIONS),
     version=2,
-    columns=(
-        "layer",
-        "language",
-        "other_language",
-        "sentences",
-        "cka",
-        "null_mean",
-        "null_95",
-        "p",
-        "precision",
-        "precision_back",
-        "chance",
+    columns=tuple(
+        "layer language other_language sentences cka null_mean null_95 p precision precision_back chance".split()
     ),
     table=lambda found: found[["layer", "language", "other_language", "cka", "null_95", "precision", "precision_back"]],
     figure=similarity_figure,

@@ -123,17 +123,7 @@ OFF_TARGET_OF = Analysis(
     off_target_of,
     source="Zhang et al. 2020",
     version=1,
-    columns=(
-        "target",
-        "lines",
-        "blank",
-        "undecided",
-        "decided",
-        "off_target",
-        "share",
-        "instead",
-        "instead_share",
-        "reference_share",
-        "accuracy",
+    columns=tuple(
+        "target lines blank undecided decided off_target share instead instead_share reference_share accuracy".split()
     ),
 )

@@ -182,17 +182,9 @@ WORDS_OF_PARENT = Analysis(
     words_of_parent,
     source="thesis 3.1.2",
     version=1,
-    columns=(
-        "word",
-        "count",
-        "parent_count",
-        "translation",
-        "probability",
-        "parent_translation",
-        "parent_probability",
-        "agreement",
-        "in_target",
-        "kind",
+    columns=tuple(
+        "word count parent_count translation probability parent_translation parent_probability agreement in_target "
+        "kind".split()
     ),
 )
 

@@ -193,8 +193,8 @@ LEXICAL_SUMS = Analysis(
 )
 
 
-def _translated(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
-    counted = word_counts_by_line(run, corpus, part, edges=(0, 1, RARE))
+def _translated(run: Run, corpus: ParallelCorpus, split: str) -> dict[str, pd.DataFrame]:
+    counted = word_counts_by_line(run, corpus, split, edges=(0, 1, RARE))
     buckets = list(counted.groupby("frequency", sort=False))[1:]
     return {
         name: _sums(bucket, bucket["matched"], bucket["words"])
@@ -202,16 +202,16 @@ def _translated(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.Dat
     }
 
 
-def _decided(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
-    choices = rare_choices(run, corpus, part, below=RARE)
+def _decided(run: Run, corpus: ParallelCorpus, split: str) -> dict[str, pd.DataFrame]:
+    choices = rare_choices(run, corpus, split, below=RARE)
     wrong = choices[~choices["right"]]
     return {"norm decides": _sums(wrong, wrong["largest"].isin([f"{name}_norm" for name in WORD_TERMS]))}
 
 
-def _attended(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
-    links = reference_links(run.pipeline, corpus, part)
-    shifts = attention_shift(run, corpus, part, links)
-    linked, unknowns = shifts.dropna(subset="shift"), reference_unknowns(run, corpus, part, links).query("linked")
+def _attended(run: Run, corpus: ParallelCorpus, split: str) -> dict[str, pd.DataFrame]:
+    links = reference_links(run.pipeline, corpus, split)
+    shifts = attention_shift(run, corpus, split, links)
+    linked, unknowns = shifts.dropna(subset="shift"), reference_unknowns(run, corpus, split, links).query("linked")
     return {
         "left shift": _sums(linked, linked["shift"]),
         "alignment error": error_by_line(shifts, links),

@@ -102,19 +102,8 @@ OUTCOME = Analysis(
     outcome,
     needs=(NEURAL,),
     version=1,
-    columns=(
-        "beam_size",
-        "score",
-        "alpha",
-        "gamma",
-        "coverage",
-        "split",
-        "sentences",
-        "bleu",
-        "length_ratio",
-        "empty",
-        "cut_off",
-        "log_prob",
+    columns=tuple(
+        "beam_size score alpha gamma coverage split sentences bleu length_ratio empty cut_off log_prob".split()
     ),
 )
 

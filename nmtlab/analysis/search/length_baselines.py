@@ -126,19 +126,18 @@ BASELINE_LENGTHS = Analysis(
 )
 
 
-def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: int | None = None) -> pd.DataFrame:
+def length_models(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Return how well a run's length model and the baselines predict the lengths of a text; answers are stored.
 
     Args:
-        run, part, sample: as for `baseline_lengths`; the run has weights.
         corpus: in its languages; only that which the run was trained on has baselines.
 
     Returns:
         A row for each: `system`, and the values of `length_errors`.
     """
-    found = {LENGTH_MODEL: PLANNED_LENGTHS.of(run, corpus=corpus, split=part, sample=sample)}
+    found = {LENGTH_MODEL: PLANNED_LENGTHS.of(run, corpus=corpus, split=split, sample=sample)}
     if corpus.checksum() in run.checksums:
-        asked = {"corpus": corpus, "part": part, "sample": sample}
+        asked = {"corpus": corpus, "part": split, "sample": sample}
         found |= {name: BASELINE_LENGTHS.of(run, baseline=key, **asked) for key, name in BASELINES.items()}
     return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
 

@@ -74,20 +74,9 @@ SEARCH_ERRORS = Analysis(
     search_errors,
     needs=(NEURAL, END, WEIGHTS),
     version=1,
-    columns=(
-        "line",
-        "source_length",
-        "reference_length",
-        "beam_score",
-        "beam_log_prob",
-        "beam_length",
-        "exact_score",
-        "exact_log_prob",
-        "exact_length",
-        "empty_log_prob",
-        "empty_rank",
-        "expansions",
-        "complete",
+    columns=tuple(
+        "line source_length reference_length beam_score beam_log_prob beam_length exact_score exact_log_prob "
+        "exact_length empty_log_prob empty_rank expansions complete".split()
     ),
 )
 

@@ -29,7 +29,7 @@ _MAX_WORDS = TextSettings().max_words
 _COLUMNS = ["part", "line", "source", "target", "length", "seen"]
 
 
-def held_out_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+def held_out_pairs(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return the sentences of a text, and the training pairs that were left out because their target is too long.
 
     A length counts as seen in training up to that of the longest target there. Of unseen lengths, each target comes
@@ -38,10 +38,9 @@ def held_out_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
     Args:
         run: any but a phrase-based one.
         corpus: that it was trained on.
-        part: dev or test.
 
     Returns:
-        A row for each sentence with a reference: `part`, of the corpus, such as test or train; `line` in it, from 1,
+        A row for each sentence with a reference: `part`, the split or train; `line` in it, from 1,
         missing for train; `source`; `target`; `length` of the target in tokens; `seen`, whether it was.
 
     Raises:
@@ -49,12 +48,12 @@ def held_out_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
     """
     run = in_direction(run, corpus)
     longest = int(trained_lengths(run, corpus).target.max())
-    sources, targets = zip(*corpus.pairs(part), strict=True)
+    sources, targets = zip(*corpus.pairs(split), strict=True)
     lengths = [len(ids) - 1 for ids in run.pipeline.encode_target(targets)]
     own = zip(range(1, len(sources) + 1), sources, targets, lengths, strict=True)
     left_out = ((pair, len(target) - 1) for pair, _, target in encoded_pairs(run, corpus, _MAX_WORDS))
     rows = chain(
-        ((part, line, source, target, length, length <= longest) for line, source, target, length in own if length),
+        ((split, line, source, target, length, length <= longest) for line, source, target, length in own if length),
         (("train", None, *pair, length, False) for pair, length in left_out if length > longest),
     )
     found = pd.DataFrame(rows, columns=_COLUMNS).astype({"line": "Int64"})
@@ -67,9 +66,9 @@ def _drawn(unseen: pd.DataFrame) -> pd.DataFrame:
     return unseen.loc[digests.drop_duplicates().sort_values().index[:MOST]].sort_index()
 
 
-def unseen_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+def unseen_pairs(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return the rows of `held_out_pairs` whose length was not seen in training."""
-    found = held_out_pairs(run, corpus, part)
+    found = held_out_pairs(run, corpus, split)
     return found[~found["seen"]].reset_index(drop=True)
 
 
@@ -79,7 +78,6 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
     Args:
         corpus: that it was trained on.
         told: whether the length of each reference is given, to a run that plans lengths; otherwise it is predicted.
-        part: dev or test.
 
     Returns:
         A row for each sentence: `part`, `line` and `length`, as of `held_out_pairs`; `text`, the translation. The
@@ -116,7 +114,6 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
 
     Args:
         corpus: that the run was trained on.
-        part: dev or test.
 
     Returns:
         A row for each of `held_out_pairs`: `part`, `line`, `length` and `seen`, as there; `loss`, the negative
