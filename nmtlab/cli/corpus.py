@@ -161,12 +161,12 @@ def overlap(
     limits = measures.LengthLimits(max_words, max_subwords)
     learned = measures.segmentations((of_child, of_parent), numbers(sizes, int, "--sizes", 1), transliteration)
     compared = limits if limited else measures.NO_LIMITS
-    table = measures.overlap_of(learned, of_parent, of_child, words, compared)
+    table = measures.overlap(learned, of_parent, of_child, words, compared)
     if csv:
         print(table.to_csv(index=False), end="")
         return
     _print_overlap(table, f"{of_child.name}, of it in {of_parent.name}")
-    amounts = measures.training_sizes_of(learned, of_parent, of_child, limits)
+    amounts = measures.training_sizes(learned, of_parent, of_child, limits)
     _print_training_sizes(
         amounts, f"training text, at most {max_words or 'any'} words or {max_subwords or 'any'} subwords"
     )

@@ -148,7 +148,7 @@ def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
     return run.directed(*direction)
 
 
-def overlap(run: Run, corpus: ParallelCorpus, split: str) -> str:
+def overlap_warning(run: Run, corpus: ParallelCorpus, split: str) -> str:
     """Return the warning for a run's score on a text that overlaps its training text; empty for any other text."""
     shared = run.environment.get("overlap", {})
     if not shared or (checksum := corpus.checksum()) not in run.checksums:

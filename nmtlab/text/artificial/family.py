@@ -106,8 +106,6 @@ class Relative:
     """One language of the family.
 
     Args:
-        name: name of the language.
-        order: word order.
         laws: sound laws from the common roots, for stems only.
         loans: sound laws for names borrowed from English.
         spelling: sound -> letters; other sounds are spelt as themselves.

@@ -120,43 +120,24 @@ def segmentations(
 
 
 def overlap(
-    parent: ParallelCorpus,
-    child: ParallelCorpus,
-    sizes: Sequence[int] = SIZES,
-    words: int = 0,
-    transliteration: str = "none",
-    limits: LengthLimits = NO_LIMITS,
-) -> pd.DataFrame:
-    """Count the child's source types and tokens that the parent's source text has.
-
-    Subwords are learned on source and target of both texts, as a parent and its child share them (thesis 3.1.2.2).
-
-    Args:
-        parent, child: corpora into one target language, with training text.
-        sizes: vocabulary sizes of the joint subwords.
-        words: how many words each side's vocabulary has, the most frequent ones (0: all).
-        transliteration: of both sources before they are segmented, as `text.transliteration`; words are never.
-        limits: longer training pairs of both are left out.
-
-    Returns:
-        A row for each segmentation and split of the child (train, and dev if it has one): `segmentation` (`words`, or
-        `bpe SIZE`); `split`; `types`, `shared_types` and `type_share`; `tokens`, `shared_tokens` and `token_share`.
-
-    Raises:
-        CorpusError: a corpus has no training text.
-        RecipeError: a size does not fit the text.
-    """
-    return overlap_of(segmentations((child, parent), sizes, transliteration), parent, child, words, limits)
-
-
-def overlap_of(
     learned: Sequence[Segmentation],
     parent: ParallelCorpus,
     child: ParallelCorpus,
     words: int = 0,
     limits: LengthLimits = NO_LIMITS,
 ) -> pd.DataFrame:
-    """Return the `overlap` with segmentations already learned."""
+    """Count the child's source types and tokens that the parent's source text has.
+
+    Args:
+        learned: on both texts, as a parent and its child share their subwords (thesis 3.1.2.2).
+        parent, child: corpora into one target language, with training text.
+        words: how many words each side's vocabulary has, the most frequent ones (0: all).
+        limits: longer training pairs of both are left out.
+
+    Returns:
+        A row for each segmentation and split of the child (train, and dev if it has one): `segmentation` (`words`, or
+        `bpe SIZE`); `split`; `types`, `shared_types` and `type_share`; `tokens`, `shared_tokens` and `token_share`.
+    """
     rows = []
     for segmentation in learned:
         most = words if segmentation.into_words else 0
@@ -171,10 +152,9 @@ def overlap_of(
 
 
 def training_sizes(
+    learned: Sequence[Segmentation],
     parent: ParallelCorpus,
     child: ParallelCorpus,
-    sizes: Sequence[int] = SIZES,
-    transliteration: str = "none",
     limits: LengthLimits = THESIS_LIMITS,
 ) -> pd.DataFrame:
     """Count the training sentences and tokens of parent and child within the limits on their lengths (Table 3.1).
@@ -182,30 +162,14 @@ def training_sizes(
     The thesis gives one number of tokens for each text, without saying of which side.
 
     Args:
-        parent, child: corpora into one target language, with training text.
-        sizes: vocabulary sizes of the joint subwords.
-        transliteration: of both sources before they are segmented, as `text.transliteration`; words are never.
+        learned, parent, child: as for `overlap`.
         limits: longer pairs are left out, as in training with `text.max_words` and `text.max_subwords`.
 
     Returns:
         A row for each segmentation and text, the parent's first: `segmentation`, `text` (parent, child), `corpus`, its
         name; `sentences`, the pairs within the limits, and `left_out`, the others; `source_tokens`, `target_tokens`,
         and `tokens`, their sum.
-
-    Raises:
-        CorpusError: a corpus has no training text.
-        RecipeError: a size does not fit the text.
     """
-    return training_sizes_of(segmentations((child, parent), sizes, transliteration), parent, child, limits)
-
-
-def training_sizes_of(
-    learned: Sequence[Segmentation],
-    parent: ParallelCorpus,
-    child: ParallelCorpus,
-    limits: LengthLimits = THESIS_LIMITS,
-) -> pd.DataFrame:
-    """Return the `training_sizes` with segmentations already learned."""
     rows = []
     for segmentation in learned:
         for text, corpus in (("parent", parent), ("child", child)):

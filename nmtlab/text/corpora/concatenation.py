@@ -28,7 +28,7 @@ def join(
     (`dev.en.1` ...) are left out, since not every part has as many.
 
     Args:
-        folder: folder of the new corpus; must not exist.
+        folder: must not exist.
         parts: corpora of the same source and target language, each with one split or more.
         most: split -> maximum number of pairs (0 or missing: all).
         among: corpora with the same target language; training pairs are kept only if the training text of all of them

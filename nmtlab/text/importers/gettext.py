@@ -110,12 +110,10 @@ def import_gettext(
     match on both sides (see `messages`). Dropped messages are counted by reason.
 
     Args:
-        folder: folder of the new corpus; must not exist.
         places: catalogue files, and folders to search for catalogues of `language`: LANG/LC_MESSAGES/*.mo, as on Linux,
             or *.po with the language in header or name.
         language: language code, e.g. uz, pt-BR or uz-Cyrl.
-        limits: length limits.
-        hold_out: how much to hold out.
+        folder, limits, hold_out: as of `build`.
 
     Raises:
         CorpusError: no such catalogues (the message lists the languages found); or as `build`.

@@ -170,15 +170,11 @@ def import_table(
     """Make the corpus `folder` from a table, read as `open_table` does.
 
     Args:
-        folder: folder of the new corpus; must not exist.
-        path: the file, plain, `.gz` or `.xz`.
-        form: tsv, csv or jsonl.
+        path, form: as of `open_table`.
         columns: source and target column: numbers from 1, or names in the header or keys; if empty, the columns named
             after the languages or `source` and `target`, or without a header the first two.
-        source: code of the source column's language.
-        target: code of the target column's language.
-        limits: length limits.
-        hold_out: how much to hold out.
+        source, target: language codes.
+        folder, limits, hold_out: as of `build`.
 
     Raises:
         CorpusError: a line lacks a column or is damaged (the message has its number); no such column; a column has
