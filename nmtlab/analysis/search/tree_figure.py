@@ -71,8 +71,8 @@ def labelled_nodes(
 
     Args:
         tree: rows of `search_tree`.
-        reference: rows of `tree_paths.reference_path`; its prefixes in the tree, if not given.
-        marked: rows of `tree_paths.path_to`.
+        reference: rows of `reference_path`; its prefixes in the tree, if not given.
+        marked: rows of `path_to`.
 
     Returns:
         `step`, `slot` (0 outside the beam), `piece`, `log_prob`, `kind`, one of `KINDS`; a node once.
@@ -193,9 +193,9 @@ def tree_figure(
     Args:
         tree: rows of `search_tree`.
         until: draw only the steps up to this one; all if not given.
-        beyond: rows of `tree_paths.reference_path`, to draw the reference where the beam does not hold it: its nodes
+        beyond: rows of `reference_path`, to draw the reference where the beam does not hold it: its nodes
             there have slot 0.
-        marked: rows of `tree_paths.path_to`, to be marked.
+        marked: rows of `path_to`, to be marked.
     """
     if until is not None and until >= tree["step"].max():
         until = None  # with the rest of a longer reference

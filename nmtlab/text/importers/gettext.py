@@ -107,7 +107,7 @@ def import_gettext(
     """Make the corpus `folder`, from `language` to English, from gettext catalogues.
 
     Of a message with a plural, the singular is used. Accelerators and markup are removed; placeholders stay and must
-    match on both sides (see `messages`). Dropped messages are counted by reason.
+    match on both sides (see `plain_pair`, `placeholders`). Dropped messages are counted by reason.
 
     Args:
         places: catalogue files, and folders to search for catalogues of `language`: LANG/LC_MESSAGES/*.mo, as on Linux,
