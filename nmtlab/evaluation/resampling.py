@@ -48,10 +48,6 @@ def corpus_score(metric: Metric) -> Callable[[list[int]], float]:
 def drawn_test_sets(sentences: int, draws: int = 1000) -> np.ndarray:
     """Return how often each sentence is in each of the resampled test sets, which are the same in every call.
 
-    Args:
-        sentences: in the test set, and in each drawn one.
-        draws: number of test sets.
-
     Returns:
         (draws, sentences), whole numbers.
     """
@@ -65,7 +61,6 @@ def resampled_scores(statistics: np.ndarray, score: Callable[[list[int]], float]
         statistics: (systems, sentences, counts), whole numbers; of `sentence_statistics`, or such as the right words
             and the words of each sentence.
         score: from the sums of the counts to a score: `corpus_score(metric)`, or such as right words by words.
-        draws: number of test sets.
 
     Returns:
         (draws, systems), in points of the score.

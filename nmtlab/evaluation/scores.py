@@ -45,8 +45,6 @@ def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], tokeniz
     """Return the corpus BLEU of detokenized text (Papineni et al. 2002).
 
     Args:
-        hypotheses: one translation per sentence.
-        references: one or more sets of references.
         tokenize: sacrebleu's tokenizer; `default_tokenizer` picks one for a language.
 
     Raises:

@@ -87,7 +87,6 @@ def dressed(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
     """Return a figure in the common style.
 
     Args:
-        figure: changed in place.
         title: what it shows, in one line; text from a corpus must be made `plain` first.
         height: in pixels.
     """

@@ -47,7 +47,6 @@ class View:
 
     Args:
         frame: the numbers, few enough to read.
-        figure: that shows them.
         digits: decimals in the table, few enough to be the same on every machine.
     """
 

@@ -38,7 +38,6 @@ def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> l
     same links.
 
     Args:
-        pipeline: of the run to be analysed.
         corpus: in its languages, with its training text.
 
     Raises:

@@ -32,11 +32,6 @@ _LONG_WORD = 8
 def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str) -> dict[str, Any]:
     """Return the scores of detokenized translations.
 
-    Args:
-        hypotheses: one per sentence.
-        references: one or more sets.
-        language: of both.
-
     Returns:
         `bleu` and `chrf` by sacrebleu with `bleu_signature` and `chrf_signature`; `tokenized_bleu`, as multi-bleu
         computes it, of the Moses-tokenized text, NaN of text without words (`has_words`); `sentences`, their number.
@@ -69,9 +64,6 @@ def compare_texts(
 
     Args:
         systems: name -> detokenized translations.
-        references: one or more sets.
-        language: of the translations.
-        samples: number of bootstrap samples.
 
     Returns:
         A row for each system and metric: `metric` (BLEU, chrF, and tokenized BLEU of text that `has_words`), `system`,

@@ -93,9 +93,7 @@ def store_translations(folder: Path, run: Run, split: str, source: list[str], li
     Args:
         folder: of the packed run.
         run: that made them, opened in their direction.
-        split: of the text.
         source: its source sentences.
-        lines: the translations.
         made_by: names the way in which they were made.
     """
     facts = _facts(run, source, split, run.recipe.search, made_by)

@@ -26,7 +26,6 @@ class WordPair:
 
     Args:
         line: its number in the split, from 1.
-        source: its source text.
         source_words, target_words: as written.
         source_places, target_places: for each piece, the index of its word.
         source_ids, target_ids: each ending in EOS.
@@ -135,7 +134,6 @@ def pair_of_words(
 
     Args:
         pipeline: that splits the text into words.
-        source, target: its text.
         links: between its words.
         line: its number in a split, from 1.
         where: the place to name in error messages about the links.

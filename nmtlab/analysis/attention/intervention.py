@@ -20,8 +20,6 @@ class Intervention(NamedTuple):
     """A translation decoded again with moved attention.
 
     Args:
-        text: plain text.
-        hypothesis: that the text is of, with its probability under the moved attention.
         before: probability of the original token at the position, with the system's attention.
         after: the same with the moved attention.
     """

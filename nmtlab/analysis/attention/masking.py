@@ -88,7 +88,6 @@ def masking_figure(losses: pd.DataFrame, place: Place = "first") -> go.Figure:
 
     Args:
         losses: rows of `masked_losses`, with their `run`.
-        place: of the hidden word.
     """
     figure = go.Figure()
     costs = masking_summary(losses)

@@ -74,8 +74,6 @@ def peak_shifts(name: str, pairs: Sequence[WordPair], weights: Sequence[np.ndarr
     """Return the rows of `attention_shift`.
 
     Args:
-        name: for the column `run`.
-        pairs: with their links.
         weights: attention in each pair, (target words, source words).
     """
     rows = [row for pair, matrix in zip(pairs, weights, strict=True) for row in _peaks(pair, matrix)]
@@ -196,7 +194,6 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
 
     Args:
         corpus: in its languages, with its training text.
-        part: the split, dev or test.
 
     Returns:
         A row for each sentence that has words with a single link: `line`, from 1; `words`, their number; how many of

@@ -120,8 +120,6 @@ def weights_frame(pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> p
     """Return weights between the tokens of a pair, (layers, heads, |y|, S), as the rows of `attention`.
 
     Args:
-        pipeline: of the system.
-        pair: of source and target.
         weights: of attention, or any other measure of what a source token means to a target token.
     """
     layer, head, t, s = (axis.ravel() for axis in np.indices(weights.shape))

@@ -33,7 +33,6 @@ def agreement(
 
     Args:
         corpus: in its languages, with its training text or with links.
-        part: the split, dev or test.
         method: attention, or one of `contributions`.
         sample: number of sentence pairs, drawn as by `draw_sample`.
 

@@ -47,7 +47,6 @@ def erasure(
     """Return by how much the log-probability of each target token falls if each source token is erased.
 
     Args:
-        model: in evaluation mode.
         source: ids, EOS last.
         target: ids of a translation, EOS last.
         contrast: at its position, the difference of the two log-probabilities is explained.
@@ -88,7 +87,6 @@ def input_x_gradient(
     """Return the inner product of each source vector and the gradient of each target token's log-probability.
 
     Args:
-        model: in evaluation mode.
         source: ids, EOS last.
         target: ids of a translation, EOS last.
         contrast: at its position, the difference of the two log-probabilities is explained.

@@ -40,8 +40,6 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
 
     Args:
         runs: that translate in the text's direction; those without stored translations of it are left out.
-        text: dev or test.
-        most: maximum number of sentences, from the first.
 
     Raises:
         RunError: no run has stored translations of this text.

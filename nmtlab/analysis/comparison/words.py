@@ -136,8 +136,6 @@ def word_accuracy_figure(accuracy: pd.DataFrame, axis: str, text: str) -> go.Fig
 
     Args:
         accuracy: rows of `word_accuracy`.
-        axis: what the buckets are of, such as "training frequency".
-        text: name of the text.
     """
     figure = go.Figure()
     style = styles(accuracy["system"])
@@ -167,8 +165,6 @@ def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) ->
 
     Args:
         matches: of `by_frequency`, `by_kind` or `by_length`.
-        than: the other.
-        bucket: name of the bucket.
     """
     right = matches[(matches["side"] == "reference") & (matches["bucket"] == bucket)]
     share = right.groupby(["line", "system"])["matched"].mean().unstack("system")
@@ -235,8 +231,6 @@ def ngram_differences(compared: Compared, system: str, than: str, smoothing: flo
     """Return the n-grams that one system generates more often than another one, and the reverse.
 
     Args:
-        compared: with both systems.
-        than: the other.
         smoothing: added to both counts.
 
     Returns:
@@ -260,7 +254,6 @@ def lines_with(lines: Lines, ngram: str) -> list[int]:
     """Return the numbers of the lines, from 1, that contain an n-gram.
 
     Args:
-        lines: the words of each line.
         ngram: words, joined by spaces.
     """
     wanted = tuple(ngram.split(" "))

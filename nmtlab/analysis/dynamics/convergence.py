@@ -71,11 +71,8 @@ class TrainingProgress(NamedTuple):
     """How far a training is.
 
     Args:
-        step: updates made.
         updates: maximum number of updates; None before the first evaluation if evaluations are once per epoch.
-        rate: learning rate of the last logged update.
         bleu: dev BLEU of the last evaluation; None before the first one.
-        best: best dev BLEU.
         seconds_left: at most, at the mean speed so far; None if `updates` is not known.
     """
 

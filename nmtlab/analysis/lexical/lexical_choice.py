@@ -124,7 +124,6 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
     Args:
         run: any; for a phrase-based one, only its translations are measured.
         corpus: in its languages, with its training text.
-        part: the split that is analysed, dev or test.
 
     Returns:
         A row for each `quantity` that applies to the run and has any items: its `value`, and `count`, the number of

@@ -45,7 +45,6 @@ def decompose(
     Args:
         target: a translation, or its beginning; its tokens before the position are forced.
         position: of the token to explain, from 0; the number of target tokens means the token that comes next.
-        top: number of best candidates.
         also: words to include whatever their rank.
 
     Returns:
@@ -167,7 +166,6 @@ def logit_terms(model: TranslationModel, states: Tensor, columns: Tensor) -> dic
     """Return the terms of the logits of some columns, named as above, each (n, k) float64.
 
     Args:
-        model: in evaluation mode.
         states: (n, E).
         columns: (n, k) output columns.
     """

@@ -119,9 +119,6 @@ def sweep(
 ) -> pd.DataFrame:
     """Translate a text with several search settings in turn; stored answers are read from the run.
 
-    Args:
-        searches: the search settings.
-
     Returns:
         A row of `outcome` for each.
     """
@@ -201,7 +198,6 @@ def described(run: Run, search: SearchSettings) -> str:
 
     Args:
         run: whether it plans lengths decides which settings count.
-        search: the settings.
     """
     usual = SearchSettings()
     more = [

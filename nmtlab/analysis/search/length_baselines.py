@@ -174,7 +174,6 @@ def linear_shares(trained: Lengths, source_length: np.ndarray, longest: int) -> 
     """Return p(|y| | |x|) of a normal distribution around a line fitted by least squares: (m, N + 1).
 
     Args:
-        trained: lengths of the training pairs.
         source_length: (m,) tokens.
         longest: N; it stands for all lengths from N, and 0 for all up to 0.
     """

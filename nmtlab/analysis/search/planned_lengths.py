@@ -124,7 +124,6 @@ def compared_lengths(share: np.ndarray, reference: np.ndarray, lines: Sequence[i
     Args:
         share: (sentences, N + 1) probabilities of the lengths 0 to N.
         reference: (sentences,) lengths in tokens.
-        lines: their numbers in the text.
 
     Returns:
         The rows of `planned_lengths`.
@@ -149,9 +148,6 @@ def oracle_lengths(
     run: Run, corpus: ParallelCorpus, split: str = "test", beam_size: int = 4, sample: int | None = None
 ) -> pd.DataFrame:
     """Translate a text with the length of each reference given: an upper bound for better planning.
-
-    Args:
-        beam_size: of the search.
 
     Returns:
         A row for each sentence: `line` in the text, from 1; `text`; `length`, in tokens; `log_prob` of the tokens. A
@@ -355,8 +351,6 @@ def length_sweep(
     Args:
         run, corpus, split, on_progress, machine: as for `translations_by_length`, whose answer is stored too.
         search: beam size and limit.
-        lengths: numbers of lengths to try.
-        weights: exponents of p(length) to try.
 
     Returns:
         A row for each number and weight, the numbers in order, and within each the weights: `length_candidates`;

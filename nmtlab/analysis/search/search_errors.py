@@ -108,7 +108,6 @@ def falls_short(score: pd.Series, best: pd.Series) -> pd.Series:
     Another segmentation of the best translation with the same score is none.
 
     Args:
-        score: of the translations found.
         best: the global best scores of the same sentences.
     """
     return best - score > _ROUNDING

@@ -24,10 +24,6 @@ from nmtlab.translation import Translator
 def neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFrame:
     """Return the words whose output vectors are closest in direction to a word's.
 
-    Args:
-        word: of the target language.
-        k: number of neighbours.
-
     Returns:
         A row for each, nearest first: `word`; `cos`, -1 to 1; `count` in the training text of the target language;
         `norm` of its vector as stored.
@@ -66,7 +62,6 @@ def source_neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFra
     Args:
         system: a run, or a translator; a child with its parent's subwords has vectors of both languages.
         word: of the source side, one type.
-        k: number of neighbours.
 
     Returns:
         A row for each, nearest first: `word`; with private units of several languages, `language`, whose vector it is;
@@ -129,8 +124,6 @@ def state_neighbours(
         corpus: that it was trained on, or any other in its languages with a training text.
         target: its translation, the system's or any other.
         position: of the token, from 0: of the target at the decoder, of the source at the encoder.
-        where: whose states are compared.
-        k: number of neighbours, from 1.
         sample: number of training sentences, drawn as in `nmtlab.text.corpora.sample`.
 
     Returns:

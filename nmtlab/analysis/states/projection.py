@@ -132,7 +132,6 @@ def state_figure(points: pd.DataFrame, where: Where = "decoder", text: str = "",
     Args:
         points: rows of `state_projection` with a column `run`.
         where: encoder or decoder.
-        text: its name, for the title.
         also: a word that is drawn in any case.
     """
     sentences = f"{points['line'].nunique()} sentences{' of ' if text else ''}{plain(text)}"

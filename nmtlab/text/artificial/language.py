@@ -55,7 +55,6 @@ class English:
     """Chooses words, order and articles.
 
     Args:
-        concepts: the vocabulary.
         seed: seed of the free choices.
         ambiguity: probability that a choice is free.
     """
@@ -167,7 +166,6 @@ class ArtificialLanguage:
 
     Args:
         code: qaa, qab, qac or qad.
-        settings: settings of the language family.
 
     Raises:
         CorpusError: no such language.

@@ -304,8 +304,6 @@ class Listed(NamedTuple):
     """A corpus in a list.
 
     Args:
-        folder: of the corpus.
-        languages: codes of its languages.
         lines: split -> number of lines of its first file, None if that cannot be read.
     """
 

@@ -70,7 +70,6 @@ def import_mtdata(
     Data sets in mtdata's download folder (environment variable MTDATA) need no network.
 
     Args:
-        recipe: the data sets.
         folder, limits, hold_out, allow_overlap: as of `build`.
 
     Raises:
