@@ -48,7 +48,7 @@ _COLUMNS = ["run", "verdict", "step", "best_bleu", "bleu", "perplexity", "update
 
 def _row(run: Run, floor: float, patience: int, gain: float) -> dict[str, Any]:
     curve = dev_curve(run)
-    steps = [run.metrics(kind).get("step", ()) for kind in ("train", "validation", "end")]
+    steps = [run.log.metrics(kind).get("step", ()) for kind in ("train", "validation", "end")]
     updates = max(chain(*steps), default=0)
     row = {"run": run.label, "best_bleu": curve["bleu"].max(), "updates": updates}
     if len(curve):
@@ -86,7 +86,7 @@ class TrainingProgress(NamedTuple):
 
 def training_progress(run: Run) -> TrainingProgress | None:
     """Return the progress of a neural run; None before its first logged update."""
-    trained, validated = run.metrics("train"), run.metrics("validation")
+    trained, validated = run.log.metrics("train"), run.log.metrics("validation")
     if trained.empty:
         return None
     settings, last = run.recipe.training, trained.iloc[-1]
@@ -109,7 +109,7 @@ def last_perplexity(run: Run) -> float:
     In the recurrent recipes these are the updates of the last epoch. It is the geometric mean of the logged values,
     weighted by updates; NaN if nothing was logged.
     """
-    train, validations = run.metrics("train"), run.metrics("validation")
+    train, validations = run.log.metrics("train"), run.log.metrics("validation")
     if not len(train):
         return np.nan
     updates = train["step"].diff().fillna(train["step"])
