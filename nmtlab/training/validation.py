@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from nmtlab.evaluation.perplexity import perplexity
-from nmtlab.evaluation.scores import bleu, default_tokenizer
+from nmtlab.evaluation.scores import bleu, default_tokenizer, perplexity
 from nmtlab.models.interface import Inspectable, Searchable, Trainable, TranslationModel, on_device
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.recipe import Recipe
