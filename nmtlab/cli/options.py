@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pandas import DataFrame
+from tqdm import tqdm
 
 from nmtlab.analysis.access.checks import in_direction, overlap
 from nmtlab.errors import NmtlabError, RecipeError, RunError
+from nmtlab.files import writing
 from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
@@ -83,6 +86,17 @@ def say_overlap(run: Run, corpus: ParallelCorpus, split: str) -> None:
     """Print a warning if the run was trained on some of the text that it is scored on."""
     if found := overlap(run, corpus, split):
         print(found)
+
+
+def sentence_bar(total: int, label: str | None = None) -> tqdm:
+    """Return a progress bar that counts sentences, in a terminal only."""
+    return tqdm(total=total, desc=label, unit=" sentences", disable=None, leave=False)
+
+
+def write_csv(table: DataFrame, path: Path) -> None:
+    """Write a table to a file that the user has named."""
+    with writing(path) as place:
+        table.to_csv(place, index=False)
 
 
 def read_text(path: Path | None) -> list[str]:
