@@ -38,8 +38,8 @@ def demo(
 ) -> None:
     """Show a measured finding, then train three tiny systems on a small artificial language and compare them.
 
-    The trainings take three to four minutes on 2 CPU cores; those of an earlier demo are reused. At the end, it offers
-    to open the dashboards.
+    The trainings take three to four minutes on 2 CPU cores; those of an earlier demo are reused. At the end, the demo
+    offers to open the dashboards.
     """
     _show_finding(*(("table-3.2", "Uyg-Eng") if transfer else ("table-3.13", "gl-en")))
     workspace = Workspace.find()

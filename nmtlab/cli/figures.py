@@ -34,8 +34,8 @@ def figures(
     """Write the thesis' figures for runs, with all runs on a corpus in one figure, as self-contained interactive HTML.
 
     For each corpus: CORPUS.norms (Figure 3.2), CORPUS.dev (3.4), CORPUS.gradients (3.5) and CORPUS.depth (3.6), with
-    the runs that have the data. If no runs are named, also figures of the measured tables on transfer:
-    figure-3.1.SCALE, child-size.SCALE.curves and child-size.SCALE.worth (the pairs of text that a parent replaces).
+    the runs that have the data. If no runs are named, also the measured tables on transfer: figure-3.1.SCALE,
+    child-size.SCALE.curves and child-size.SCALE.worth (the number of sentence pairs that a parent replaces).
     """
     workspace = Workspace.find()
     runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]

@@ -33,35 +33,35 @@ def train(
     also: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CORPUS", help="Train on another corpus too, as CORPUS:en-gl in that direction; repeatable."
+            metavar="CORPUS", help="Also train on this corpus, as CORPUS:en-gl in that direction; repeatable."
         ),
     ] = None,
     both: Annotated[bool, typer.Option("--both-ways", help="Train on every corpus in both directions.")] = False,
     vocabulary_from: Annotated[
         list[str] | None,
-        typer.Option(metavar="CORPUS", help="Learn subwords from this corpus too, as a parent from its child's."),
+        typer.Option(metavar="CORPUS", help="Also learn subwords from this corpus, as a parent does from its child's."),
     ] = None,
     parent: Annotated[
-        str, typer.Option(metavar="RUN", help="Start from the weights of this run, of a related language at best.")
+        str, typer.Option(metavar="RUN", help="Initialise from this run, ideally of a related language.")
     ] = "",
     set_: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     threads: Threads = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Resume an interrupted run with its recipe; no other options are needed."),
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Estimate time, memory and disk space, and do not train.")
+        bool, typer.Option("--estimate", help="Estimate time, memory and disk space, without training.")
     ] = False,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Stop after this time, with a last evaluation; --resume continues."),
+        typer.Option(min=0.01, help="Stop after this time, with a final evaluation; --resume continues."),
     ] = None,
     allow_overlap: Annotated[
         bool,
         typer.Option(
-            "--allow-overlap", help="Accept pairs of dev and test that are in train too; scores then carry a warning."
+            "--allow-overlap", help="Accept dev and test pairs that are also in train; scores then carry a warning."
         ),
     ] = False,
     tensorboard: Annotated[
@@ -70,16 +70,16 @@ def train(
 ) -> None:
     """Train a system on a corpus.
 
-    A run that was interrupted, by Ctrl-C or in any other way, is continued with --resume: its losses are the same as if
-    it had never stopped. Several processes train together under torchrun:
+    A run interrupted by Ctrl-C or in any other way continues with --resume, with the same losses as if it had never
+    stopped. To train in several processes, use torchrun:
 
         torchrun --standalone --nproc-per-node 2 -m nmtlab train CORPUS ...
 
-    One model learns several directions from further corpora; dev BLEU is then the mean over directions:
+    Further corpora train one model in several directions; dev BLEU is then the mean over directions:
 
         nmtlab train gl-en --also pt-en --both-ways --recipe tied-bpe --name many
 
-    A child starts from a parent in a related language whose subwords were learned from the text of both:
+    A child starts from a parent in a related language, whose subwords are learned from both texts:
 
         nmtlab train PARENT --vocabulary-from CHILD --recipe transfer-bpe --name parent
         nmtlab train CHILD --recipe transfer-bpe --parent parent
@@ -122,10 +122,8 @@ def train(
 
 def _next(run: Run, corpus: str) -> str:
     """Return the commands that are of use after a training."""
-    resume, evaluate = (
-        f"nmtlab train {corpus} --name {run.name} --resume",
-        f"nmtlab evaluate {run.name} --corpus {corpus}",
-    )
+    evaluate = f"nmtlab evaluate {run.name} --corpus {corpus}"
+    resume = f"nmtlab train {corpus} --name {run.name} --resume"
     if run.status != "stopped":
         return evaluate
     return f"{evaluate}, or {resume}" if run.has_weights() else resume
@@ -158,7 +156,6 @@ def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
     should_stop, bar = interrupted(), ProgressBar()
     if tensorboard is None:
         return bar, should_stop
-
     write = event_writer(tensorboard / "tensorboard")
     return lambda event: (bar(event), write(event)), should_stop
 
