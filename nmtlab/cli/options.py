@@ -76,9 +76,8 @@ def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, 
     """
     for setting in settings or []:
         if not setting.startswith(("search.", "machine.")):
-            raise RecipeError(
-                f"--set {setting}: the run is already trained", "set fields of search or machine, or train another run"
-            )
+            remedy = "set fields of search or machine, or train another run"
+            raise RecipeError(f"--set {setting}: the run is already trained", remedy)
     return changed(recipe.model_copy(update={"machine": MachineSettings()}), settings, threads, beam)
 
 

@@ -85,19 +85,17 @@ def train(
         nmtlab train CHILD --recipe transfer-bpe --parent parent
     """
     workspace = Workspace.find()
-    seeds = [] if seed is None else [f"training.seed={seed}"]
-    parents = [f'transfer.parent="{parent}"'] if parent else []
-    changes = [*(set_ or []), *seeds, *parents]
+    changes = [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])]
+    changes += [f'transfer.parent="{parent}"'] if parent else []
     further = [_further_corpus(one, workspace) for one in also or []]
     further += [{"name": one, "vocabulary_only": True} for one in vocabulary_from or []]
     settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), further)
     folder = workspace.corpus_folder(corpus)
     name = name or _default_name(f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}")
     if resume:
-        begun = Run(workspace.run_folder(name))
-        asked = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
-        settings = _with_corpora(asked, further)
-        source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
+        started = Run(workspace.run_folder(name)).recipe
+        settings = settings if recipe else _with_corpora(changed(started, changes, threads), further)
+        source, target = source or started.corpus.source, target or started.corpus.target
     text = ParallelCorpus.open(folder, source, target)
 
     from nmtlab.training.setup import both_ways, open_corpora  # after the names are checked: it loads torch
@@ -146,9 +144,8 @@ def _further_corpus(named: str, workspace: Workspace) -> dict[str, Any]:
             ParallelCorpus.open(folder, source, target)
             if source and target:
                 return {"name": name, "source": source, "target": target}
-    raise CorpusError(
-        f"--also {named}: corpus {name!r} has no direction {direction!r}", "name two of its languages, as CORPUS:en-gl"
-    )
+    problem = f"--also {named}: corpus {name!r} has no direction {direction!r}"
+    raise CorpusError(problem, "name two of its languages, as CORPUS:en-gl")
 
 
 def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
