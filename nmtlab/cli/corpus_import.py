@@ -36,7 +36,7 @@ AllowOverlap = Annotated[
 Replace = Annotated[
     bool, typer.Option("--replace", help="Replace the corpus of this name, if any, once the new one is complete.")
 ]
-TableReader = Callable[[Path, str, tuple[Limits, HoldOut]], ImportReport]
+TableReader = Callable[[Path, Literal["tsv", "csv", "jsonl"], tuple[Limits, HoldOut]], ImportReport]
 """Imports a table: the new folder, the format of the file, and how to clean and split."""
 
 

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from pandas import DataFrame
@@ -20,6 +20,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import lines_of, read_lines
 from nmtlab.workspace import Workspace
 
+Number = TypeVar("Number", bound=float)
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the recipe; repeatable."),
@@ -103,7 +104,7 @@ def read_text(path: Path | None) -> list[str]:
     return list(read_lines(path) if path else lines_of(sys.stdin.buffer, "standard input"))
 
 
-def numbers(text: str, kind: type[int] | type[float], option: str, least: float) -> list[int] | list[float]:
+def numbers(text: str, kind: type[Number], option: str, least: float) -> list[Number]:
     """Parse the comma-separated numbers of an option, none of them below `least`."""
     try:
         found = [kind(part) for part in text.split(",")]
@@ -120,6 +121,11 @@ def numbers(text: str, kind: type[int] | type[float], option: str, least: float)
 def interrupted() -> Callable[[], bool]:
     """Return a function that reports whether Ctrl-C was pressed; pressed again, it ends the process."""
     caught: list[int] = []
+
+    def note(received: int, _: object) -> None:
+        caught.append(received)
+        signal.signal(received, signal.SIG_DFL)
+
     for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda received, _: (caught.append(received), signal.signal(received, signal.SIG_DFL)))
+        signal.signal(one, note)
     return lambda: bool(caught)

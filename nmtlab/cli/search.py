@@ -185,10 +185,11 @@ def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]
     if given == ["--beams"] and beam:
         raise NmtlabError("--beams and --beam: mutually exclusive", "leave one out")
     option = given[0] if given else "--beams"
-    field, kind, least = {
+    known: dict[str, tuple[str, type[float], float]] = {
         "--beams": ("beam_size", int, 1), "--alphas": ("alpha", float, 0), "--gammas": ("gamma", float, -math.inf),
         "--lengths": ("length_candidates", int, 1),
-    }[option]  # fmt: skip
+    }  # fmt: skip
+    field, kind, least = known[option]
     return field, numbers(options[option] or "1,2,4,8,12,16,32,64,100,200", kind, option, least=least)
 
 

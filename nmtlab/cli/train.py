@@ -14,7 +14,7 @@ from nmtlab.progress import ProgressBar
 from nmtlab.recipe import Recipe, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.training.events import OnEvent
+from nmtlab.training.events import Event, OnEvent
 from nmtlab.training.tensorboard import event_writer
 from nmtlab.workspace import Workspace
 
@@ -154,7 +154,12 @@ def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
     if tensorboard is None:
         return bar, should_stop
     write = event_writer(tensorboard / "tensorboard")
-    return lambda event: (bar(event), write(event)), should_stop
+
+    def watch(event: Event) -> None:
+        bar(event)
+        write(event)
+
+    return watch, should_stop
 
 
 def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None) -> None:

@@ -15,7 +15,9 @@ from nmtlab.text.corpora.lines import write_lines
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
-    from nmtlab.translation import Translation
+    from nmtlab.interchange.served import ServedSystem
+    from nmtlab.runs.tensors import Which
+    from nmtlab.translation import System, Translation, Translator
 
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
@@ -108,11 +110,13 @@ def translate(
         raise RecipeError(
             f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}", f"add --beam {n_best} or more"
         )
-    lines, which = read_text(input), "last" if last else "best"
+    lines = read_text(input)
+    which: Which = "last" if last else "best"
 
     from nmtlab.search.searches import Diverse, Sample  # after the names are checked: it loads torch
     from nmtlab.systems import open_ensemble, open_served, open_system
 
+    system: System | Translator | ServedSystem
     if served:
         system = open_served(opened, precision or "fp32", recipe.search, which, recipe.machine)
     elif further:
