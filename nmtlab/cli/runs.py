@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from nmtlab.analysis.alignment.reference_links import reference_links
+from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.options import Threads, run_recipe
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError, RunError
@@ -159,7 +159,7 @@ def export(
     if source or target:
         run = run.directed(source, target)
 
-    from nmtlab.analysis.access.scores import stored_scores  # after the names are checked: it loads torch
+    from nmtlab.analysis.access.scoring import stored_scores  # after the names are checked: it loads torch
     from nmtlab.interchange.export import export_model
     from nmtlab.systems import open_model
 
