@@ -136,7 +136,7 @@ def overlap(
     sizes: Annotated[str, typer.Option(help="Vocabulary sizes of joint subwords, comma-separated.")] = (
         "1000,2000,4000,8000"
     ),
-    words: Annotated[int, typer.Option(min=0, help="Vocabulary of the most frequent words; 0 for all.")] = 0,
+    words: Annotated[int, typer.Option(min=0, help="Vocabulary size for words, by frequency; 0 for all.")] = 0,
     transliteration: Transliteration = "none",
     max_words: Annotated[
         int, typer.Option(min=0, help="Maximum words on either side of a training pair; 0 for no limit.")

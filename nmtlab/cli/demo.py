@@ -102,7 +102,7 @@ def _report(runs: list[Run], corpus: ParallelCorpus) -> None:
     comparison = compare_texts(lines, corpus.references("test"), corpus.target)
     print()
     print_comparison(comparison[comparison["metric"] == "BLEU"], f"{corpus.name} test")
-    print("  one seed each: an illustration only, as claims about systems need several")
+    print("  only an illustration: one seed each, and claims about systems need several")
     for number, (source, target) in enumerate(list(corpus.pairs("test"))[:3]):
         print(f"\n  source          {source}\n  reference       {target}")
         for name, translated in lines.items():

@@ -52,7 +52,7 @@ def evaluate(
     """
     workspace = Workspace.find()
     if all_directions and (corpus or source or target or Path(run).is_file()):
-        raise NmtlabError("--all-directions: a run's corpora in all their directions", "leave out all other choices")
+        raise NmtlabError("--all-directions: scores a run on all its corpora", "leave out file, corpus and languages")
     if Path(run).is_file():
         if not corpus:
             raise CorpusError(f"{run}: no reference", "name the corpus it translates with --corpus")

@@ -154,7 +154,9 @@ def export(
     """
     workspace = Workspace.find()
     if workspace.runs.resolve() in folder.resolve().parents:
-        raise NmtlabError(f"--folder {folder}: the folder of runs, and a model is not a run", "choose another place")
+        raise NmtlabError(
+            f"--folder {folder}: among the runs, but a model's folder is not a run", "choose another place"
+        )
     run = open_run(name, workspace)
     if source or target:
         run = run.directed(source, target)
@@ -207,7 +209,7 @@ def _removable_folder(name: str, workspace: Workspace) -> Path:
         return folder
     if open_packed(name, workspace):
         raise RunError(f"run {name!r}: a packed run, which this command leaves alone", "remove its file by hand")
-    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' shows what there is")
+    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' lists all runs")
 
 
 @contextmanager

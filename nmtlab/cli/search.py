@@ -75,7 +75,7 @@ def search_errors(
     _report(found, csv, opened, text, split)
     rates = error_rates(found)
     if not rates["complete"]:
-        print(f"none of {len(found)} sentences was searched to the end within {budget:,} hypotheses: raise --budget")
+        print(f"exact search finished for none of {len(found)} sentences within {budget:,} expansions: raise --budget")
         return
     columns = ["sentences", "searched exactly", "search errors", "empty global best", "empty from the beam"]
     columns += ["global best's length", "beam's length", "rank of empty"]

@@ -39,7 +39,7 @@ def translate(
     n_best: Annotated[int, typer.Option(min=1, help="Translations per line, best first.")] = 1,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Print line number, score and log-probability before each, separated by tabs."),
+        typer.Option("--scores", help="Print line number, score and log-probability before each, tab-separated."),
     ] = False,
     with_: Annotated[
         list[str] | None,
@@ -107,9 +107,8 @@ def translate(
     _check_ways(opened, [way for way in asked if way != "--with"], n_best, set_ or [])
     _check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
     if n_best > recipe.search.beam_size:
-        raise RecipeError(
-            f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}", f"add --beam {n_best} or more"
-        )
+        problem = f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}"
+        raise RecipeError(problem, f"add --beam {n_best} or more")
     lines = read_text(input)
     which: Which = "last" if last else "best"
 

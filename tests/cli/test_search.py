@@ -39,7 +39,7 @@ def test_where_nothing_was_searched_to_the_end_that_is_said(nmtlab, data, tiny_c
     for _ in range(2):
         said = nmtlab("search-errors", "whole", *asked)
         assert (said.code, said.err) == (0, "")
-        assert "none of 2 sentences was searched to the end within 1 hypotheses: raise --budget" in said.out
+        assert "exact search finished for none of 2 sentences within 1 expansions: raise --budget" in said.out
 
 
 def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_path):
