@@ -154,9 +154,7 @@ def export(
     """
     workspace = Workspace.find()
     if workspace.runs.resolve() in folder.resolve().parents:
-        raise NmtlabError(
-            f"--folder {folder}: among the runs, but a model's folder is not a run", "choose another place"
-        )
+        raise NmtlabError(f"--folder {folder}: among the runs, but it will not be one", "choose another place")
     run = open_run(name, workspace)
     if source or target:
         run = run.directed(source, target)
