@@ -22,8 +22,8 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 _FORMATS = ("png", "pdf")
-_OF_TABLES = {"child-size": ("curves", "worth"), "figure-3.1": ("",)}
-"""Kinds of figures of a table."""
+_OF_TABLES = {"child-size": {"curves": child_size_view, "worth": worth_view}, "figure-3.1": {"": vocabulary_view}}
+"""Figures of tables, by the end of their names."""
 
 
 def figures(
@@ -73,10 +73,9 @@ def _views(runs: list[Run]) -> Iterator[tuple[str, View]]:
 
 
 def _table_views(tables: list[Stored]) -> Iterator[tuple[str, View]]:
-    views = {"curves": child_size_view, "worth": worth_view, "": vocabulary_view}
     for stored in tables:
-        for kind in _OF_TABLES[stored.table.name]:
-            view = views[kind](stored.scale)
+        for kind, draw in _OF_TABLES[stored.table.name].items():
+            view = draw(stored.scale)
             if len(view.frame):
                 yield f"{stored.name}.{kind}".rstrip("."), view
 
