@@ -22,7 +22,10 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 _FORMATS = ("png", "pdf")
-_OF_TABLES = {"child-size": {"curves": child_size_view, "worth": worth_view}, "figure-3.1": {"": vocabulary_view}}
+_OF_TABLES: dict[str, dict[str, Callable[[str], View]]] = {
+    "child-size": {"curves": child_size_view, "worth": worth_view},
+    "figure-3.1": {"": vocabulary_view},
+}
 """Figures of tables, by the end of their names."""
 
 
