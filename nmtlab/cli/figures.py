@@ -14,6 +14,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.stored import Stored, stored_tables
 from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
 from nmtlab.experiments.shown.worth import worth_view
+from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.figures.view import View
 from nmtlab.files import writing
 from nmtlab.runs.listing import list_runs, open_run
@@ -22,7 +23,7 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 _FORMATS = ("png", "pdf")
-_OF_TABLES: dict[str, dict[str, Callable[[str], View]]] = {
+_OF_TABLES: dict[str, dict[str, Callable[[Scale], View]]] = {
     "child-size": {"curves": child_size_view, "worth": worth_view},
     "figure-3.1": {"": vocabulary_view},
 }
