@@ -1,5 +1,8 @@
 """Tables in the terminal."""
 
+from collections.abc import Sequence
+
+from pandas import DataFrame
 from rich.console import Console
 from rich.table import Table
 
@@ -14,3 +17,17 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], numbers: 
     console = Console(highlight=False)
     # A file or a pipe has no width: nothing may be cut off there.
     console.print(table) if console.is_terminal else Console(highlight=False, width=200).print(table)
+
+
+def print_frame(title: str, frame: DataFrame, shown: Sequence[tuple[str, str, str]]) -> None:
+    """Print columns of a frame.
+
+    Args:
+        title: of the table.
+        frame: with the columns.
+        shown: for each column its title, its name in the frame and the format of its values, where `{}` is text and
+            anything else a number; NaN is left empty.
+    """
+    cells = [["" if value != value else form.format(value) for value in frame[name]] for _, name, form in shown]
+    numbers = {column for column, _, form in shown if form != "{}"}
+    print_table(title, [column for column, _, _ in shown], [list(row) for row in zip(*cells, strict=True)], numbers)
