@@ -15,10 +15,11 @@ from support.packed import packed_folder
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.pages.dynamics import _verdicts
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.figures.scheme import DARK, as_hex

@@ -1,7 +1,6 @@
 """How often attention and other methods point at the linked word, over a sample of a text, measured on demand."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 
 import ipywidgets as widgets
 import pandas as pd
@@ -9,10 +8,10 @@ import pandas as pd
 from nmtlab.analysis.access.sentences import Text
 from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import SLOW
-from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import has_quick_gradients
+from nmtlab.dashboards.widgets.note import heading
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.runs.run import Run
 
 _SHOWN = {
@@ -25,13 +24,9 @@ _SHOWN = {
 
 
 class Agreement(widgets.VBox):
-    """A table of the stored answers, and a button that adds the missing ones.
+    """A table of the stored answers, and a button that adds the missing ones."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         self._runs: Sequence[Run] = ()
         self._text: Text | None = None
         self.fresh = False

@@ -1,7 +1,6 @@
 """The search tree of a sentence: a clicked hypothesis is marked with all that it continues, and is continued."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import ipywidgets as widgets
@@ -10,10 +9,11 @@ import pandas as pd
 from nmtlab.analysis.search.search_tree import search_tree
 from nmtlab.analysis.search.tree_figure import tree_figure
 from nmtlab.analysis.search.tree_paths import continue_from, path_to, reference_path
-from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns
+from nmtlab.dashboards.widgets.controls import columns
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.figures.marks import Token
 from nmtlab.recipe import SearchSettings
 from nmtlab.translation import Translator
@@ -36,14 +36,13 @@ class BeamTree(widgets.VBox):
 
     Args:
         title: of the figure.
-        guarded: context manager of the page that reports errors.
         on_token: called with the token of a node that is selected, and with None when it is selected no more.
     """
 
     def __init__(
         self,
         title: str,
-        guarded: Callable[[], AbstractContextManager[None]],
+        guarded: Guarded,
         on_token: Callable[[Token | None], None],
     ) -> None:
         self._title, self._guarded, self._on_token = title, guarded, on_token

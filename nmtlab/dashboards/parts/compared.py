@@ -19,10 +19,10 @@ from nmtlab.analysis.comparison.words import (
     word_accuracy_figure,
     word_matches,
 )
-from nmtlab.dashboards.frame.page import Note, heading, html
 from nmtlab.dashboards.frame.saved import saved_page
 from nmtlab.dashboards.frame.selection import Line
 from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.summary import in_words, rounded

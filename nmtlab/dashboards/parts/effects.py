@@ -4,9 +4,10 @@ from contextlib import suppress
 
 import ipywidgets as widgets
 
-from nmtlab.dashboards.frame.page import Note
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import offer, row
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import find_table
@@ -21,7 +22,10 @@ _RISING = "seeds that were still rising"
 
 
 class Effects(widgets.VBox):
-    """The systems of a measured table against one of them; `text` selects table and row, `than` the system."""
+    """The systems of a measured table against one of them; `text` selects table and row, `than` the system.
+
+    `state` holds the widgets that an address stores, and `section` shows the effects.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         available = _available(workspace)
@@ -33,11 +37,12 @@ class Effects(widgets.VBox):
         self.text.observe(lambda _: self._offer(), "value")
         self._offer()
         self._chart, self._ends = Chart(), Table("At the end, in points of dev BLEU")
+        self.state = {"table": self.text, "than": self.than}
+        self.section = Section(self.state, (self._chart, self._ends), self._show)
         missing = "" if self._systems else _MISSING
         super().__init__([row(self.text, self.than), Note(missing), self._chart, self._ends])
 
-    def show(self) -> None:
-        """Show the selected table, if any."""
+    def _show(self) -> None:
         if not self.text.value:
             return
         table, text, _ = self._systems[self.text.value]
@@ -48,10 +53,7 @@ class Effects(widgets.VBox):
     def _offer(self) -> None:
         """Offer the systems of the selected table; the one to compare with stays if the table has it."""
         if self.text.value:
-            systems = self._systems[self.text.value][2]
-            before = self.than.value
-            self.than.options = systems
-            self.than.value = before if before in systems else systems[0]
+            offer(self.than, self._systems[self.text.value][2])
 
 
 def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:

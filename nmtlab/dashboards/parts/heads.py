@@ -6,9 +6,9 @@ from typing import Any
 import ipywidgets as widgets
 
 from nmtlab.analysis.attention.heads import HEADS, KINDS, all_heads, heads_figure
-from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.note import heading
 from nmtlab.runs.run import Run
 
 

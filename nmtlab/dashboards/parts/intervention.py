@@ -1,26 +1,20 @@
 """Attention interventions: set an attention weight by hand and decode again from there."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.attention.intervention import redecode
-from nmtlab.dashboards.frame.page import Note, heading
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import row
+from nmtlab.dashboards.widgets.note import Note, heading
+from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.figures.marks import Token
 from nmtlab.translation import Translator
 
 
 class InterventionControls(widgets.VBox):
-    """Controls that move attention at one token of a translation, and the resulting translation.
+    """Controls that move attention at one token of a translation, and the resulting translation."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded
         self._system: Translator | None = None
         self._source = self._target = ""

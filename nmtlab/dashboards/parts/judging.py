@@ -1,25 +1,20 @@
 """Blind judging: which of two translations is better?"""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from html import escape
 
 import ipywidgets as widgets
 
 from nmtlab.analysis.comparison.judging import Choice, Item, Sheet, agreement, preference
-from nmtlab.dashboards.frame.page import Note, html
+from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.experiments.results.summary import rounded
 
 
 class JudgingSheet(widgets.VBox):
-    """A sheet for a person: sentence by sentence, two translations without their names, and three buttons.
+    """A sheet for a person: sentence by sentence, two translations without their names, and three buttons."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded
         self._sheet: Sheet | None = None
         self._item: Item | None = None

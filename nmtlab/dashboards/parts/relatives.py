@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 
 import ipywidgets as widgets
 
-from nmtlab.dashboards.frame.page import Note
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import row
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
@@ -36,20 +37,21 @@ _VIEWS: Mapping[str, Callable[[], View]] = {
 
 
 class Measured(widgets.VBox):
-    """One of the measured figures; `figure` selects it."""
+    """One of the measured figures; `figure` selects it.
+
+    `state` holds the widget that an address stores, and `section` shows the figure.
+    """
 
     def __init__(self) -> None:
         available = [name for name, view in _VIEWS.items() if _is_measured(view)]
         self.figure = widgets.Dropdown(description="Figure", options=available, layout={"width": "36em"})
         self._chart, self._numbers = Chart(), Table("Numbers")
+        self.state = {"figure": self.figure}
+        self.section = Section(self.state, (self._chart, self._numbers), self._show)
         missing = "" if available else "Nothing measured yet: run 'nmtlab reproduce child-size --save'."
         super().__init__([row(self.figure), Note(missing), self._chart, self._numbers])
-        if not available:
-            self._chart.clear()
-            self._numbers.clear()
 
-    def show(self) -> None:
-        """Show the selected figure, if any."""
+    def _show(self) -> None:
         if self.figure.value:
             view = _VIEWS[self.figure.value]()
             self._chart.show(view.figure)

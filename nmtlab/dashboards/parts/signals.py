@@ -1,7 +1,6 @@
 """The signals into each normalisation layer of some runs, forward and backward, measured on demand."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 
 import ipywidgets as widgets
 
@@ -14,10 +13,10 @@ from nmtlab.analysis.dynamics.signals import (
     measured_updates,
     signals_figure,
 )
-from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -27,10 +26,9 @@ class Signals(widgets.VBox):
 
     Args:
         workspace: workspace with the texts to measure on.
-        guarded: context manager of the page that reports errors.
     """
 
-    def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, workspace: Workspace, guarded: Guarded) -> None:
         self._workspace = workspace
         self._runs: Sequence[Run] = ()
         self._chart, self._note, self._work = Chart(), Note(), Work(guarded)

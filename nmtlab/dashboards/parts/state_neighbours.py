@@ -1,18 +1,17 @@
 """The training sentences in which a system was in nearly the same state as at a position of the current sentence."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 
 import ipywidgets as widgets
 
 from nmtlab.analysis.access.sentences import corpus_of
 from nmtlab.analysis.states.state_neighbours import SAMPLE, nearest_states
 from nmtlab.analysis.states.token_states import TokenStates, joined, states_in_batches, token_states
-from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import system_of
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import row
+from nmtlab.dashboards.widgets.note import heading
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.figures.marks import Token
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -29,10 +28,9 @@ class StateNeighbours(widgets.VBox):
 
     Args:
         workspace: where the corpora are.
-        guarded: context manager of the page that reports errors.
     """
 
-    def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, workspace: Workspace, guarded: Guarded) -> None:
         self._workspace, self._guarded = workspace, guarded
         self._run: Run | None = None
         self._known: tuple[object, Sample, TokenStates] | None = None
