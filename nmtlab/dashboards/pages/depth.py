@@ -2,11 +2,10 @@
 
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, SLOPES_OF_G
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.answers import Answers
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
-from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
@@ -31,20 +30,19 @@ def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, for several runs."""
     none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
     runs = RunChooser(workspace or Workspace.find(), PAGE.needs, FIRST, none=none)
-    g = Answers(G_BY_DEPTH, runs, "Slope of g per layer, and its correlation with depth", digits=3)
-    while_training, hint = Chart(), Note()
+    g = answers(G_BY_DEPTH, runs, "Slope of g per layer, and its correlation with depth", digits=3)
+    while_training, hint = answers(SLOPES_OF_G, runs), Note()
 
-    def show() -> None:
-        if runs.chosen:
-            while_training.show(SLOPES_OF_G.view(runs.chosen).figure)
+    def explain() -> None:
         if len(g.frame):
             hint.say(
                 "g at the best evaluation of each run; a positive slope means that g grows with depth. "
                 f"{(g.frame['slope'] > 0).sum()} of {len(g.frame)} slopes are above 0.{_over_seeds()}"
             )
 
-    sections = [g, Section(("runs",), (while_training, hint), show)]
-    return Page(PAGE, {"runs": runs.table}, sections, [runs, g.chart, hint, g.table, while_training], runs.refresh)
+    sections = [g, while_training, Section(("runs",), (hint,), explain)]
+    body = [runs, g.chart, hint, g.table, while_training.chart]
+    return Page(PAGE, {"runs": runs.table}, sections, body, runs.refresh)
 
 
 def _over_seeds() -> str:

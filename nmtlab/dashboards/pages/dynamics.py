@@ -8,17 +8,20 @@ from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
 from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, LOSS_CURVE, gradient_quantiles
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.answers import Answers
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import mentioned
+from nmtlab.dashboards.frame.views import ViewSection, answers
 from nmtlab.dashboards.parts.effects import Effects
 from nmtlab.dashboards.parts.signals import Signals
-from nmtlab.dashboards.parts.trainability import Maps
 from nmtlab.dashboards.widgets.controls import columns, row
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.running.trainability import map_path, read_map
+from nmtlab.experiments.shown.trainability import trainability_view
+from nmtlab.figures.view import View
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -48,24 +51,29 @@ class DynamicsPage(Page):
         )
         self.over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
         self.live = Note()
-        self.dev = Answers(DEV_CURVE, self.runs, "Best evaluation of each run", score=self.score, over=self.over)
-        self.losses = Answers(
+        self.dev = answers(DEV_CURVE, self.runs, "Best evaluation of each run", score=self.score, over=self.over)
+        self.losses = answers(
             LOSS_CURVE, self.runs, "Loss at the last logged update, with its terms", digits=3, shown=_named_terms
         )
-        self.gradients = Answers(GRADIENT_CURVE, self.runs, "Gradient norm by quarter of the training", digits=3)
+        self.gradients = answers(GRADIENT_CURVE, self.runs, "Gradient norm by quarter of the training", digits=3)
         self.verdicts = Table(
             f"Learned to translate (dev BLEU {FLOOR:g} or more)? Still rising: the last evaluation is the best"
         )
         self.quantiles = Table("Quantiles of the gradient norm divided by √parameters, × 1,000")
         self.recipes = Table(RECIPES, height="20em")
-        self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
-        self.effects = Effects(workspace)
+        self.signals, self.effects = Signals(workspace, self.guarded), Effects(workspace)
+        trainings, no_maps = _trainings(workspace)
+        self.training = widgets.Dropdown(
+            description="Training", options=trainings, layout={"width": "64em", "max_width": "100%"}
+        )
+        self.maps = ViewSection(self._map, ("training",))
         state = {
-            "runs": self.runs.table, "score": self.score, "over": self.over, **self.maps.state, **self.effects.state,
+            "runs": self.runs.table, "score": self.score, "over": self.over, "training": self.training,
+            **self.effects.state,
         }  # fmt: skip
         tables = (self.verdicts, self.quantiles, self.recipes)
         sections = [
-            self.maps.section, self.effects.section, self.dev, self.losses, self.gradients,
+            self.maps, self.effects.section, self.dev, self.losses, self.gradients,
             Section(("runs",), tables, self._show_tables),
             Section(("runs",), (self.live,), lambda: self.live.say(_progress(self.runs.chosen))),
             Section(("runs",), (), lambda: self.signals.show(self.runs.chosen)),
@@ -75,10 +83,13 @@ class DynamicsPage(Page):
             self.losses.chart, self.losses.table, self.gradients.chart, columns(self.gradients.table, self.quantiles),
             self.recipes,
             heading("Which signals enter each normalisation layer?"), self.signals,
-            heading("Which Transformers converge?"), self.maps,
+            heading("Which Transformers converge?"), row(self.training), Note(no_maps), self.maps.chart,
             heading("Does a change gain, or does it only gain time?"), self.effects,
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, self.runs.refresh)
+
+    def _map(self) -> View | None:
+        return trainability_view(self.training.value) if self.training.value else None
 
     def _show_tables(self) -> None:
         if chosen := self.runs.chosen:
@@ -120,3 +131,13 @@ def _progress(runs: list[Run]) -> str:
     unscored = mentioned(run for run in runs if run.metrics("validation").empty)
     live = f"Still training, with live updates: {training}. " if training else ""
     return live + (f"No evaluation yet: {unscored}." if unscored else "")
+
+
+def _trainings(workspace: Workspace) -> tuple[list[str], str]:
+    """Return the training settings of the available maps, and a message if there are none."""
+    try:
+        maps = read_map(map_path(workspace))
+    except NmtlabError as error:
+        return [], str(error)
+    missing = "" if len(maps) else "No trainability map yet: run 'nmtlab trainability'."
+    return list(dict.fromkeys(maps["training"])), missing

@@ -11,12 +11,12 @@ from nmtlab.analysis.languages.movement import MOVEMENT
 from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
 from nmtlab.analysis.lexical.neighbours import source_neighbours
 from nmtlab.dashboards.frame.about import About, Sentence
-from nmtlab.dashboards.frame.answers import Answers
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection
 from nmtlab.dashboards.frame.systems import can_decode, system_of
+from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.parts.many_languages import ManyLanguages
 from nmtlab.dashboards.parts.relatives import Measured
 from nmtlab.dashboards.widgets.controls import columns, row, show_if
@@ -72,7 +72,7 @@ class LanguagesPage(Page):
         )
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, many=False, title=title, none=none)
         self.hint, self.taken = Note(), Table("What the child took over", height="12em")
-        self.movement = Answers(MOVEMENT, self.runs, "Median movement, by how often the type occurs")
+        self.movement = answers(MOVEMENT, self.runs, "Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest source types", pick="one", height="22em")
         self.cognates = Table("Is the nearest word of the parent's language the translation?")

@@ -23,6 +23,7 @@ from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
 from nmtlab.dashboards.frame.systems import can_decode, mentioned, of_one_pair, system_of
+from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.parts.projection import VectorProjection
 from nmtlab.dashboards.parts.state_neighbours import StateNeighbours
 from nmtlab.dashboards.widgets.chart import Chart
@@ -33,6 +34,7 @@ from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, shows_word
 from nmtlab.figures.reading import isolated
+from nmtlab.figures.view import View
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -78,7 +80,7 @@ class NormsPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         none = "No runs yet: train one on the page Train."
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
-        self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
+        self.norms = ViewSection(self._norms, ("runs",), "Rank correlation with frequency", digits=3)
         self.uncounted = Note()
         self.projection = VectorProjection(self.guarded)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
@@ -98,7 +100,7 @@ class NormsPage(Page):
         self.terms = Table("Terms of each candidate's logit", pick="one")
         self.near = StateNeighbours(workspace, self.guarded)
         self._target, self._pieces, self._decomposed = "", list[str](), pd.DataFrame()
-        charts = (self.norms, self.projection.chart, self.logits)
+        charts = (self.norms.chart, self.projection.chart, self.logits)
         for chart in charts:
             chart.on_click(self._clicked)
         tables = (
@@ -122,7 +124,8 @@ class NormsPage(Page):
             Section(("word",), (), self._select_word),
             Section(("runs",), (), self._offer_systems),
             *self.sentences.sections,
-            Section(("runs",), (self.uncounted, self.norms, self.correlations), self._show_norms),
+            Section(("runs",), (self.uncounted,), self._name_uncounted),
+            self.norms,
             Section(("runs", "vectors", "projection", "text"), (self.projection,), self._project),
             Section(("runs", "system", "text"), (self.work, self.wrong, self.names, self.confused)),
             Section(pair, (self.near, self.selection), self._offer_sentence),
@@ -132,8 +135,8 @@ class NormsPage(Page):
             Section(("runs", "word", "system"), (self.neighbours,), self._show_neighbours),
         ]
         body = [
-            self.runs, self.uncounted, self.norms,
-            columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
+            self.runs, self.uncounted, self.norms.chart,
+            columns(self.norms.table, widgets.VBox([self.word, self.neighbours])),
             self.projection,
             heading("Why this word? The logits at any position, decomposed"),
             columns(
@@ -165,17 +168,15 @@ class NormsPage(Page):
         """Return the runs of the language pair of the chosen system."""
         return of_one_pair(self._decodable, self._system.direction) if self._system else []
 
-    def _show_norms(self) -> None:
-        counted = [run for run in self.runs.chosen if run.pipeline.counts_known]
-        uncounted = [run for run in self.runs.chosen if run not in counted]
-        if uncounted:
+    def _name_uncounted(self) -> None:
+        if uncounted := [run for run in self.runs.chosen if not run.pipeline.counts_known]:
             self.uncounted.say(
                 f"{mentioned(uncounted)}: neither norms by frequency nor word vectors in the plane, since {_NO_COUNTS}"
             )
-        if counted:
-            view = NORMS_BY_FREQUENCY.view(counted, also=self.word.value.strip())
-            self.norms.show(view.figure)
-            self.correlations.show(view.frame.round(3))
+
+    def _norms(self) -> View | None:
+        counted = [run for run in self.runs.chosen if run.pipeline.counts_known]
+        return NORMS_BY_FREQUENCY.view(counted, also=self.word.value.strip()) if counted else None
 
     def _project(self) -> None:
         runs = self._fitting() if self.projection.of_states else self._decodable
@@ -210,8 +211,8 @@ class NormsPage(Page):
     def _draw_also(self, word: str) -> None:
         """Draw a word, too, where only every n-th one is drawn."""
         self.projection.draw_also(word)
-        if not shows_word(self.norms.figure, word):
-            self._show_norms()
+        if not shows_word(self.norms.chart.figure, word):
+            self.norms.show()
 
     def _show_neighbours(self) -> None:
         word, run = self.word.value.strip(), self._run
