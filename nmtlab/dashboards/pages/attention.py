@@ -25,7 +25,7 @@ from nmtlab.dashboards.parts.agreement import Agreement
 from nmtlab.dashboards.parts.contrast import ContrastControls
 from nmtlab.dashboards.parts.heads import Heads
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, row, show_if
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row, show_if
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -87,7 +87,7 @@ class AttentionPage(Page):
         self.said = widgets.ToggleButtons(
             description="Target", options=[("reference", "reference"), ("own translation", "own")]
         )
-        self.pin = widgets.Button(description="Pin this sentence", tooltip="Keep it below for comparison")
+        self.pin = button("Pin this sentence", self._pin, self.guarded, tooltip="Keep it below for comparison")
         self.pinned = widgets.Text(layout={"display": "none"})
         self._languages = ("", "")
         self._read: _Read | None = None
@@ -101,7 +101,6 @@ class AttentionPage(Page):
             "sink there, not a shift by a word), alignment error rate and share of correct copies"
         )
         self.work = Work(self.guarded)
-        self.pin.on_click(lambda _: self._pin())
         others = (self.heads.chart, self.sentences.table, self.copies)
         self.selection = Selection(PAGE, (self.chart, self.pinned_chart), others)
         self.heads.chart.on_token(self.selection.select)

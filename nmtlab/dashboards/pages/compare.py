@@ -35,7 +35,7 @@ from nmtlab.dashboards.frame.systems import left_out, of_one_pair
 from nmtlab.dashboards.parts.compared import UNDERLINED, as_tokens, ngrams, numbers, sentences, tally
 from nmtlab.dashboards.parts.judging import JudgingSheet
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
@@ -105,8 +105,8 @@ class ComparePage(Page):
         self.selection = Selection(PAGE, (), (self.lines, self.ngrams))
         self.words.on_click(self._bar_clicked)
         self.gains.on_click(self._line_clicked)
-        clear = widgets.Button(description="All sentences", tooltip="Forget the chosen words and the chosen n-gram")
-        clear.on_click(lambda _: self._forget())
+        about = "Forget the chosen words and the chosen n-gram"
+        clear = button("All sentences", self._forget, self.guarded, tooltip=about)
         state = {
             "runs": self.runs.table, "text": self.text, "system": self.other, "than": self.than, "by": self.by,
             "bucket": self.bucket, "ngram": self.ngrams, "line": self.lines,

@@ -19,7 +19,7 @@ from nmtlab.dashboards.frame.systems import can_decode, system_of
 from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.parts.many_languages import ManyLanguages
 from nmtlab.dashboards.parts.relatives import Measured
-from nmtlab.dashboards.widgets.controls import columns, row, show_if
+from nmtlab.dashboards.widgets.controls import button, columns, row, show_if
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -77,11 +77,11 @@ class LanguagesPage(Page):
         self.neighbours = Table("Nearest source types", pick="one", height="22em")
         self.cognates = Table("Is the nearest word of the parent's language the translation?")
         self.kind = widgets.Dropdown(description="Show", options=_WORDS)
-        self.find = widgets.Button(description="Compare the words of both texts", layout={"width": "18em"})
+        wide = {"width": "18em"}
+        self.find = button("Compare the words of both texts", self._compare_words, self.guarded, layout=wide)
         self.words, self.work = Table("Words of the child's text", height="22em"), Work(self.guarded)
         self.measured, self.many = Measured(), ManyLanguages(workspace, self.runs, self.guarded)
         self._workspace = workspace
-        self.find.on_click(lambda _: self._compare_words())
         self.selection = Selection(PAGE, (self.movement.chart,), (self.words, self.neighbours))
         self.selection.follow_rows(self.neighbours, side="source")
         state = {
@@ -158,9 +158,8 @@ class LanguagesPage(Page):
         self.words.show(_of_kind(lists, self.kind.value))
 
     def _compare_words(self) -> None:
-        with self.guarded():
-            for run in self.runs.chosen:
-                self.work.start("aligning words ...", 1, self._compared(run))
+        for run in self.runs.chosen:
+            self.work.start("aligning words ...", 1, self._compared(run))
 
     def _compared(self, run: Run) -> Iterator[None]:
         child, parent = (_corpus(one, self._workspace) for one in (run, parent_of(run)))

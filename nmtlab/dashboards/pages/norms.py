@@ -27,7 +27,7 @@ from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.parts.projection import VectorProjection
 from nmtlab.dashboards.parts.state_neighbours import StateNeighbours
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -90,8 +90,9 @@ class NormsPage(Page):
         self.position = widgets.Dropdown(description="Word", options=[], layout={"width": "26em"})
         self.fixed = widgets.Checkbox(description="all vectors at norm r", indent=False)
         self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
-        self.find = widgets.Button(description="Find mispredicted rare words", layout={"width": "18em"})
-        self.find_names = widgets.Button(description="Find confused names", layout={"width": "18em"})
+        wide = {"width": "18em"}
+        self.find = button("Find mispredicted rare words", self._find, self.guarded, layout=wide)
+        self.find_names = button("Find confused names", self._find_names, self.guarded, layout=wide)
         self.names = Table("Proper names in the references, by training frequency: shares of outcomes")
         self.confused = Table("Names translated as another name of their class")
         self.wrong = Table("Mispredicted rare words, and the deciding term: select one", pick="one", height="15em")
@@ -109,8 +110,6 @@ class NormsPage(Page):
         self.selection = Selection(PAGE, charts, tables)
         for table in (self.neighbours, self.terms):
             self.selection.follow_rows(table)
-        self.find.on_click(lambda _: self._find())
-        self.find_names.on_click(lambda _: self._find_names())
         self.wrong.observe(lambda _: self._go_to(), "value")
         state = {
             "runs": self.runs.table, "vectors": self.projection.vectors, "projection": self.projection.method,
@@ -253,22 +252,20 @@ class NormsPage(Page):
 
     def _find_names(self) -> None:
         self.tell("")
-        with self.guarded():
-            text, run = self._text()
-            if stored_translations(run, text.corpus, text.split) is None:
-                raise NmtlabError(
-                    f"run {run.name!r}: its translations of {text.name} are not stored",
-                    f"make them with 'nmtlab evaluate {run.name} --corpus {text.corpus.name} --split {text.split}'",
-                )
-            outcomes = name_translations(run, text.corpus, text.split)
-            self.names.title = f"{run.label}: proper names of the references by training frequency, shares of outcomes"
-            self.names.show(name_accuracy(outcomes).round(3))
-            self.confused.show(confusions(outcomes).drop(columns="more_frequent"))
+        text, run = self._text()
+        if stored_translations(run, text.corpus, text.split) is None:
+            raise NmtlabError(
+                f"run {run.name!r}: its translations of {text.name} are not stored",
+                f"make them with 'nmtlab evaluate {run.name} --corpus {text.corpus.name} --split {text.split}'",
+            )
+        outcomes = name_translations(run, text.corpus, text.split)
+        self.names.title = f"{run.label}: proper names of the references by training frequency, shares of outcomes"
+        self.names.show(name_accuracy(outcomes).round(3))
+        self.confused.show(confusions(outcomes).drop(columns="more_frequent"))
 
     def _find(self) -> None:
-        with self.guarded():
-            text, run = self._text()
-            self.work.start("scoring rare words", text.corpus.count(text.split), self._found(run, text))
+        text, run = self._text()
+        self.work.start("scoring rare words", text.corpus.count(text.split), self._found(run, text))
 
     def _found(self, run: Run, text: Text) -> Iterator[None]:
         tables = []

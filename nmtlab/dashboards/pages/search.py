@@ -33,7 +33,7 @@ from nmtlab.dashboards.frame.sentences import SentenceChooser
 from nmtlab.dashboards.frame.systems import can_decode, left_out, mentioned, system_of
 from nmtlab.dashboards.parts.beam_tree import Asked, BeamTree, result
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, row, show_if
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row, show_if
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -95,7 +95,8 @@ class SearchPage(Page):
         self.score = widgets.Dropdown(description="Rank by", options=_SCORES)
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
-        self.exact = widgets.Button(description="Exact search", tooltip="Find the most probable translation")
+        about = "Find the most probable translation"
+        self.exact = button("Exact search", self._start_exact, self.guarded, tooltip=about)
         self.tree = BeamTree("Beam search tree", self.guarded, self._select)
         planned_title = "Beam search tree, one beam per planned length"
         self.planned_tree = BeamTree(planned_title, self.guarded, self._select)
@@ -110,7 +111,6 @@ class SearchPage(Page):
         self.about_curves = Note()
         self.swept = widgets.Dropdown(description="Curves of", options=[], layout={"width": "26em"})
         self._exact: Iterator[pd.DataFrame] | None = None
-        self.exact.on_click(lambda _: self._start_exact())
         others = (
             self.tree.chart, self.planned_tree.chart, self.sentences.table, self.both, self.ended, self.each,
             *(table for tree in (self.tree, self.planned_tree) for table in (tree.prefix, tree.continued)),

@@ -16,7 +16,7 @@ from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.parts.plan import Plan
 from nmtlab.dashboards.parts.settings import SettingsEditor
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row
 from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
@@ -56,17 +56,15 @@ class TrainPage(Page):
             layout={"width": "30em"},
             continuous_update=False,
         )
-        self.start = widgets.Button(description="Start training", button_style="primary")
+        self.start = button("Start training", self._start, self.guarded, button_style="primary")
         self.recipe_note, self.hint = Note(), Note()
         self.plan, self.editor = Plan(self.guarded), SettingsEditor(self.settings, self.guarded)
         self.jobs = Table("Trainings started here", pick="one", height="13em")
-        self.stop = widgets.Button(description="Stop", tooltip="Save a checkpoint and stop; can be resumed")
-        self.resume = widgets.Button(description="Resume")
+        about = "Save a checkpoint and stop; can be resumed"
+        self.stop = button("Stop", self._stop, self.guarded, tooltip=about)
+        self.resume = button("Resume", self._resume, self.guarded)
         self.progress, self.links = html(), html(style="nmtlab-links")
         self.curve, self.printed = Chart(), widgets.HTML()
-        self.start.on_click(lambda _: self._start())
-        self.stop.on_click(lambda _: self._stop())
-        self.resume.on_click(lambda _: self._resume())
         state = {
             "corpus": self.corpus, "recipe": self.recipe, "settings": self.settings, "field": self.editor.table,
             "job": self.jobs,
@@ -144,24 +142,22 @@ class TrainPage(Page):
             self.jobs.choose([jobs[0].name])
 
     def _start(self) -> None:
-        with self.guarded():
-            self.tell("")
-            if self.corpus.value is None:
-                raise NmtlabError("no corpus here", _MAKE_ONE)
-            name = self.name.value.strip() or self._default_name(self._settled())
-            if self._workspace.run_folder(name).exists():
-                raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
-            self._opened_corpus()
-            settings = [part for word in self.settings.value.split() for part in ("--set", word)]
-            self._launch(name, [self.corpus.value, "--name", name, "--recipe", self.recipe.value, *settings])
+        self.tell("")
+        if self.corpus.value is None:
+            raise NmtlabError("no corpus here", _MAKE_ONE)
+        name = self.name.value.strip() or self._default_name(self._settled())
+        if self._workspace.run_folder(name).exists():
+            raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
+        self._opened_corpus()
+        settings = [part for word in self.settings.value.split() for part in ("--set", word)]
+        self._launch(name, [self.corpus.value, "--name", name, "--recipe", self.recipe.value, *settings])
 
     def _resume(self) -> None:
-        with self.guarded():
-            self.tell("")
-            job = self._picked()
-            if job is not None:
-                first = [word for word in job.command[len(_TRAIN) :] if word != "--resume"]
-                self._launch(job.name, [*first, "--resume"])
+        self.tell("")
+        job = self._picked()
+        if job is not None:
+            first = [word for word in job.command[len(_TRAIN) :] if word != "--resume"]
+            self._launch(job.name, [*first, "--resume"])
 
     def _launch(self, name: str, options: list[str]) -> None:
         Job.start(self._folder / name, [*_TRAIN, *options])
@@ -170,11 +166,10 @@ class TrainPage(Page):
         self._changed("job")
 
     def _stop(self) -> None:
-        with self.guarded():
-            self.tell("")
-            if job := self._picked():
-                job.stop()
-                self.hint.say(f"{job.name}: stopping and saving a checkpoint; can be resumed.")
+        self.tell("")
+        if job := self._picked():
+            job.stop()
+            self.hint.say(f"{job.name}: stopping and saving a checkpoint; can be resumed.")
 
     def _picked(self) -> Job | None:
         name = self.jobs.value

@@ -25,7 +25,7 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import can_decode
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, row, show_if
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row, show_if
 from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Guarded, Work
@@ -50,7 +50,7 @@ class ManyLanguages(widgets.VBox):
     """
 
     def __init__(self, workspace: Workspace, runs: RunChooser, guarded: Guarded) -> None:
-        self._workspace, self._runs, self._guarded = workspace, runs, guarded
+        self._workspace, self._runs = workspace, runs
         self._texts: dict[str, ParallelText] = {}
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.direction = widgets.Dropdown(description="Direction", options=[])
@@ -58,8 +58,7 @@ class ManyLanguages(widgets.VBox):
         self.matrix, self.layers, self.probes, self.cosines = Chart(), Chart(), Chart(), Chart()
         self.parameters = Table("Parameters: stored, used by the first direction, and trained")
         self.note, self.link, self.work = Note(), html(), Work(guarded)
-        self.measure = widgets.Button(description="Translate and compare", layout={"width": "18em"})
-        self.measure.on_click(lambda _: self._start())
+        self.measure = button("Translate and compare", self._start, guarded, layout={"width": "18em"})
         self.matrix.on_click(self._clicked)
         self.state = {"text": self.text, "direction": self.direction, "line": self.sentences}
         drawn = (self.note, self.matrix, self.layers, self.probes, self.cosines, self.work)
@@ -155,9 +154,8 @@ class ManyLanguages(widgets.VBox):
     def _start(self) -> None:
         run, text = self._run, self._text
         if run and text:
-            with self._guarded():
-                steps = len(text.corpora) + len(_ANALYSES)
-                self.work.start("translating and comparing ...", steps, self._measured(run, text))
+            steps = len(text.corpora) + len(_ANALYSES)
+            self.work.start("translating and comparing ...", steps, self._measured(run, text))
 
     def _measured(self, run: Run, text: ParallelText) -> Iterator[None]:
         for corpus in text.corpora:

@@ -1,9 +1,11 @@
 """Layouts of controls, which of them are seen, and what they offer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
+
+from nmtlab.dashboards.widgets.work import Guarded
 
 
 def columns(*parts: widgets.Widget) -> widgets.HBox:
@@ -18,6 +20,25 @@ def row(*controls: widgets.Widget) -> widgets.HBox:
     box = widgets.HBox(list(controls))
     box.add_class("nmtlab-row")
     return box
+
+
+def button(text: str, press: Callable[[], None], guarded: Guarded, **look: Any) -> widgets.Button:
+    """Return a button.
+
+    Args:
+        text: on it.
+        press: what it does.
+        guarded: reports errors in that.
+        look: further arguments of the widget.
+    """
+
+    def pressed(_: widgets.Button) -> None:
+        with guarded():
+            press()
+
+    made = widgets.Button(description=text, **look)
+    made.on_click(pressed)
+    return made
 
 
 def show_if(wanted: object, *parts: widgets.Widget) -> None:
