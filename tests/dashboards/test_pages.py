@@ -91,6 +91,9 @@ def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspac
     for module in ("dashboards.pages.tables", "experiments.running.trainability", "analysis.search.efficiency"):
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
+    assert all(page.state.keys() >= set(section.inputs) for section in page.sections)
+    parts = [part for section in page.sections for part in section.parts]
+    assert len(parts) == len(set(parts))
     assert told(page) == ""
     assert any(note.partition("<details>")[0].endswith(".") for note in notes(page))
     assert figures(page) == []

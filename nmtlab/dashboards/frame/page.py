@@ -29,7 +29,8 @@ class Page(widgets.VBox):
         state: widgets with a `value` that the address stores, by their names there. They are restored in this order.
         sections: what follows from the state. After a change, those with a changed input are shown, in this order; all
             when the page is created. Of a section that failed, the changed inputs count as changed the next time, too.
-        body: controls and results, from top to bottom.
+        body: controls and results, from top to bottom; a section, too, which then comes after `sections`, and for which
+            its parts are seen.
         refresh: called when the page is opened and periodically while it is visible; returns the names of `state` with
             new data.
     """
@@ -39,15 +40,16 @@ class Page(widgets.VBox):
         about: About,
         state: Mapping[str, widgets.Widget],
         sections: Sequence[Section],
-        body: Sequence[widgets.Widget],
+        body: Sequence[widgets.Widget | Section],
         refresh: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
-        self.about, self.state, self.sections, self._refresh = about, state, sections, refresh
+        self.about, self.state, self._refresh = about, state, refresh
+        self.sections = [*sections, *(one for one in body if isinstance(one, Section))]
+        self.body = [part for one in body for part in (one.parts if isinstance(one, Section) else (one,))]
         self._browser = Browser(self._opened, self._looking, self._tell_copied)
         self._message, self._copied = html("", "nmtlab-message"), Note()
         self._changes: set[str] | None = None
         self._failed: set[str] = set()
-        self.body = list(body)
         head = html(f"<h1>{escape(about.title)}</h1><div class='nmtlab-question'>{escape(about.question)}</div>")
         script = [] if SERVED in os.environ else [PlotlyScript()]
         super().__init__([self._browser, *script, head, self._message, *self.body, self._foot()])

@@ -19,7 +19,7 @@ class ViewSection(Section):
     Args:
         view: returns it; None if there is nothing to show.
         inputs: names of the page's state that it depends on.
-        title: of the table.
+        title: of the table; without one, it is not seen.
         digits: decimals in the table.
         shown: from the view's table to the one that is shown.
     """
@@ -34,7 +34,7 @@ class ViewSection(Section):
     ) -> None:
         self._view, self._digits, self._to_show = view, digits, shown
         self.chart, self.table, self.frame = Chart(), Table(title), pd.DataFrame()
-        super().__init__(inputs, (self.chart, self.table), self._draw)
+        super().__init__(inputs, (self.chart, self.table) if title else (self.chart,), self._draw)
 
     def _draw(self) -> None:
         self.frame = pd.DataFrame()

@@ -31,7 +31,7 @@ def depth_page(workspace: Workspace | None = None) -> Page:
     none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
     runs = RunChooser(workspace or Workspace.find(), PAGE.needs, FIRST, none=none)
     g = answers(G_BY_DEPTH, runs, "Slope of g per layer, and its correlation with depth", digits=3)
-    while_training, hint = answers(SLOPES_OF_G, runs), Note()
+    hint = Note()
 
     def explain() -> None:
         if len(g.frame):
@@ -40,8 +40,8 @@ def depth_page(workspace: Workspace | None = None) -> Page:
                 f"{(g.frame['slope'] > 0).sum()} of {len(g.frame)} slopes are above 0.{_over_seeds()}"
             )
 
-    sections = [g, while_training, Section(("runs",), (hint,), explain)]
-    body = [runs, g.chart, hint, g.table, while_training.chart]
+    sections = [g, Section(("runs",), (hint,), explain)]
+    body = [runs, g.chart, hint, g.table, answers(SLOPES_OF_G, runs)]
     return Page(PAGE, {"runs": runs.table}, sections, body, runs.refresh)
 
 

@@ -73,17 +73,17 @@ class DynamicsPage(Page):
         }  # fmt: skip
         tables = (self.verdicts, self.quantiles, self.recipes)
         sections = [
-            self.maps, self.effects.section, self.dev, self.losses, self.gradients,
+            self.effects.section, self.dev, self.gradients,
             Section(("runs",), tables, self._show_tables),
             Section(("runs",), (self.live,), lambda: self.live.say(_progress(self.runs.chosen))),
             Section(("runs",), (), lambda: self.signals.show(self.runs.chosen)),
         ]  # fmt: skip
         body = [
             self.runs, row(self.score, self.over), self.live, self.dev.chart, columns(self.dev.table, self.verdicts),
-            self.losses.chart, self.losses.table, self.gradients.chart, columns(self.gradients.table, self.quantiles),
+            self.losses, self.gradients.chart, columns(self.gradients.table, self.quantiles),
             self.recipes,
             heading("Which signals enter each normalisation layer?"), self.signals,
-            heading("Which Transformers converge?"), row(self.training), Note(no_maps), self.maps.chart,
+            heading("Which Transformers converge?"), row(self.training), Note(no_maps), self.maps,
             heading("Does a change gain, or does it only gain time?"), self.effects,
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, self.runs.refresh)
