@@ -49,7 +49,7 @@ def _recall(table: str, relative: str, workspace: Workspace) -> pd.DataFrame:
 def _neighbours(table: str, workspace: Workspace) -> pd.DataFrame:
     frames = []
     for cell, run in _children(table, workspace):
-        if cell.parent is None or not run.has_weights():
+        if cell.parent is None or not run.checkpoints.has_weights():
             continue
         parent_corpus = cell.parent.corpus.open(workspace)
         parent = made_run(cell.parent, parent_corpus, workspace)

@@ -67,7 +67,7 @@ class RunChooser(widgets.VBox):
         self.chosen = labelled([open_run(name, self._workspace) for name in names])
         facts: dict[str, list[Run]] = {}
         for run in self.chosen:
-            for fact in (run.overlap, run.limitations):
+            for fact in (run.overlap, run.origin.limitations):
                 facts.setdefault(fact, []).append(run)
         self.table.labels = {run.name: run.label for run in self.chosen}
         self._names.names = {run.label: run.name for run in self.chosen if run.label != run.name}

@@ -93,7 +93,7 @@ class DynamicsPage(Page):
 
     def _show_tables(self) -> None:
         if chosen := self.runs.chosen:
-            self.verdicts.show(_verdicts([run for run in chosen if run.imported is None]))
+            self.verdicts.show(_verdicts([run for run in chosen if run.origin.imported is None]))
             self.quantiles.show(_quantiles(chosen))
             self.recipes.show(differing_settings(chosen))
 
@@ -128,7 +128,7 @@ def _quantiles(runs: list[Run]) -> pd.DataFrame:
 def _progress(runs: list[Run]) -> str:
     """Describe which runs are still training, and which have no score yet."""
     training = mentioned(run for run in runs if run.status == "training")
-    unscored = mentioned(run for run in runs if run.metrics("validation").empty)
+    unscored = mentioned(run for run in runs if run.log.metrics("validation").empty)
     live = f"Still training, with live updates: {training}. " if training else ""
     return live + (f"No evaluation yet: {unscored}." if unscored else "")
 

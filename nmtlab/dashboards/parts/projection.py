@@ -63,7 +63,8 @@ class VectorProjection(widgets.VBox):
         if not runs:
             return
         of_text = text if self.of_states else None
-        asked = (self.vectors.value, self.method.value, of_text, [(run.name, run.best_step) for run in runs])
+        steps = [(run.name, run.checkpoints.best_step) for run in runs]
+        asked = (self.vectors.value, self.method.value, of_text, steps)
         if asked == self._asked:
             self.fresh = True
             return

@@ -141,7 +141,7 @@ def _made(run: Run | None) -> dict[str, Any]:
     """Return the status, cost and provenance of a run."""
     if run is None:
         return {"status": NOT_RUN}
-    end = run.metrics("end")
+    end = run.log.metrics("end")
     return {
         "status": run.status,
         "minutes": end["seconds"].iloc[-1] / 60 if len(end) else math.nan,

@@ -66,7 +66,7 @@ def dev_curves(stored: Stored, workspace: Workspace) -> pd.DataFrame:
     frames = []
     for cell in _trained(stored).itertuples():
         run = open_run_of(cell.run, cell.machine, workspace)
-        evaluations = run.metrics("validation") if run else ()
+        evaluations = run.log.metrics("validation") if run else ()
         if len(evaluations):
             about = {"row": cell.row, "column": cell.column, "seed": cell.seed}
             frames.append(_in_direction(evaluations, ways.get(cell.row, "")).assign(**about)[COLUMNS])
