@@ -80,7 +80,7 @@ class RunChooser(widgets.VBox):
         seen = _trace(self._workspace)
         if seen == self._seen:
             return ()
-        before, self._seen = self._seen or {}, seen
+        before, self._seen = self._seen, seen
         runs, broken = list_runs(self._workspace)
         fitting, rows, lacks = [], {}, {}
         for run in runs:
@@ -94,7 +94,7 @@ class RunChooser(widgets.VBox):
                 broken[run.name] = ""
         self._list(fitting, rows)
         self._omitted.value = omitted(lacks, list(broken))
-        changed = any(before.get(name) != seen.get(name) for name in self.table.chosen)
+        changed = before is not None and any(before.get(name) != seen.get(name) for name in self.table.chosen)
         if changed or not self.chosen:
             self._read()
         return ("runs",) if changed else ()
