@@ -16,15 +16,7 @@ from nmtlab.analysis.comparison.outputs import output_statistics
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.comparison.sentences import gains_figure, sentence_scores
 from nmtlab.analysis.comparison.stored import seeds_of, stored_comparison
-from nmtlab.analysis.comparison.words import (
-    by_frequency,
-    by_kind,
-    by_length,
-    changed_lines,
-    word_accuracy,
-    word_accuracy_figure,
-    word_matches,
-)
+from nmtlab.analysis.comparison.words import changed_lines, word_accuracy, word_accuracy_figure, word_matches
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.links import in_address
 from nmtlab.dashboards.frame.page import Page
@@ -32,7 +24,7 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection
 from nmtlab.dashboards.frame.systems import left_out, of_one_pair
-from nmtlab.dashboards.parts.compared import UNDERLINED, as_tokens, ngrams, numbers, sentences, tally
+from nmtlab.dashboards.parts.compared import UNDERLINED, as_tokens, buckets, ngrams, numbers, sentences, tally
 from nmtlab.dashboards.parts.judging import JudgingSheet
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import button, columns, offer, row
@@ -74,7 +66,6 @@ PAGE = About(
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
-FREQUENCY, KIND, LENGTH = "training frequency", "kind of word", "length of the sentence"
 _ALL = "all"
 
 
@@ -92,7 +83,7 @@ class ComparePage(Page):
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.other = widgets.Dropdown(description="System", options=[], layout={"width": "30em"})
         self.than = widgets.Dropdown(description="against", options=[], layout={"width": "30em"})
-        self.by = widgets.Dropdown(description="Words by", options=[FREQUENCY, KIND, LENGTH])
+        self.by = widgets.Dropdown(description="Words by", options=[])
         self.bucket = widgets.Dropdown(description="Only", options=[_ALL], layout={"width": "16em"})
         self.hint, self.wins = Note(), Note()
         self.numbers = Table("Scores, with 95 % intervals of the differences to the first system", height="16em")
@@ -155,7 +146,7 @@ class ComparePage(Page):
         names = list(compared.systems)
         offer(self.than, names)
         offer(self.other, names, otherwise=names[-1])
-        self.by.options = [FREQUENCY, KIND, LENGTH] if compared.counts else [KIND, LENGTH]
+        self.by.options = list(buckets(compared, self._matches))
         self.hint.say(_about(compared, text, left_out(chosen, able)))
         self._compared = compared
 
@@ -174,12 +165,7 @@ class ComparePage(Page):
         compared, by = self._compared, self.by.value
         if compared is None:
             return
-        buckets = {
-            FREQUENCY: lambda: by_frequency(self._matches, compared.counts),
-            KIND: lambda: by_kind(self._matches, compared.source_words, compared.names),
-            LENGTH: lambda: by_length(self._matches, compared.reference_words),
-        }
-        self._matches = buckets[by]()
+        self._matches = buckets(compared, self._matches)[by]()
         pair = self._matches[self._matches["system"].isin([self.than.value, self.other.value])]
         accuracy = word_accuracy(pair)
         self.words.show(word_accuracy_figure(accuracy, by, self.text.value or ""))
