@@ -44,9 +44,7 @@ class SentenceChooser(widgets.VBox):
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.table = Table("Sentences: select one", pick="one", height="15em")
         self.typed = widgets.Text(
-            placeholder="or type a sentence and press Enter",
-            continuous_update=False,
-            layout={"width": "100%"},
+            placeholder="or type a sentence and press Enter", continuous_update=False, layout={"width": "100%"}
         )
         self.typed.description = "Sentence"
         self.state = {"text": self.text, "line": self.table, "sentence": self.typed}

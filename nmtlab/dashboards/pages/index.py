@@ -21,10 +21,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=0,
-    title="nmtlab",
-    question="Why do low-resource translation systems behave as they do?",
-    name="index",
+    place=0, title="nmtlab", question="Why do low-resource translation systems behave as they do?", name="index"
 )
 
 _WHOSE = (

@@ -17,12 +17,7 @@ from nmtlab.analysis.search.lengths import (
     lengths_figure,
 )
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
-from nmtlab.analysis.search.search_tree import (
-    best_so_far,
-    ended_hypotheses,
-    first_empty_rank,
-    ranked,
-)
+from nmtlab.analysis.search.search_tree import best_so_far, ended_hypotheses, first_empty_rank, ranked
 from nmtlab.analysis.search.sweeps import SWEEPS, sweep_figure
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Page

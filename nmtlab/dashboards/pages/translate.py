@@ -48,10 +48,7 @@ PAGE = About(
     question="How do the systems translate your sentence, and how confident are they in each token?",
     name="translate",
     needs=DECODING,
-    tokens={
-        ("target", True): "How sure is each system of it?",
-        ("source", True): "How do the systems translate it?",
-    },
+    tokens={("target", True): "How sure is each system of it?", ("source", True): "How do the systems translate it?"},
     address=_in_address,
 )
 

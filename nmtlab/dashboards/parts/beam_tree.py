@@ -39,12 +39,7 @@ class BeamTree(widgets.VBox):
         on_token: called with the token of a node that is selected, and with None when it is selected no more.
     """
 
-    def __init__(
-        self,
-        title: str,
-        guarded: Guarded,
-        on_token: Callable[[Token | None], None],
-    ) -> None:
+    def __init__(self, title: str, guarded: Guarded, on_token: Callable[[Token | None], None]) -> None:
         self._title, self._guarded, self._on_token = title, guarded, on_token
         self.chart = Chart()
         self.hint = Note("Click a node to select its prefix.")
