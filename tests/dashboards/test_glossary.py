@@ -8,7 +8,7 @@ import pytest
 from nmtlab.dashboards.widgets.glossary import Entry, glossary, glossary_document, meaning_of, meanings
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.results.stored import read_cells, stored_tables
-from nmtlab.text.artificial.settings import CODES
+from nmtlab.text.artificial.language_settings import CODES
 
 NAMES = [name for entry in glossary() for name in entry.names]
 

@@ -7,9 +7,9 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import NEURAL, Need
-from nmtlab.analysis.search.beams import OUTCOME, described, text_of, way_of
+from nmtlab.analysis.search.beams import OUTCOME, SWEEPS, described, sweep_figure, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
-from nmtlab.analysis.search.lengths import (
+from nmtlab.analysis.search.planned_lengths import (
     PLANNED_LENGTHS,
     calibration_figure,
     length_calibration,
@@ -18,7 +18,6 @@ from nmtlab.analysis.search.lengths import (
 )
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.search_tree import best_so_far, ended_hypotheses, first_empty_rank, ranked
-from nmtlab.analysis.search.sweeps import SWEEPS, sweep_figure
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -33,7 +32,7 @@ from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
-from nmtlab.figures.reading import isolated
+from nmtlab.figures.theme import isolated
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.access.sentences import Text, texts
+from nmtlab.analysis.access.texts import Text, texts
 from nmtlab.analysis.dynamics.signals import (
     ENOUGH,
     SIGNALS,

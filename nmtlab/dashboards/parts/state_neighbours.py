@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.access.sentences import corpus_of
-from nmtlab.analysis.states.state_neighbours import SAMPLE, nearest_states
+from nmtlab.analysis.access.texts import corpus_of
+from nmtlab.analysis.states.neighbours import SAMPLE, nearest_states
 from nmtlab.analysis.states.token_states import TokenStates, joined, states_in_batches, token_states
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.widgets.controls import button, row
