@@ -166,10 +166,10 @@ class SearchPage(Page):
         ending = [run for run in runs if not system_of(run).model.plans_length][:1]
         findings = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
         self._offer_controls()
-        self.each.show(_translations(runs, source))
-        self.selection.offer(chosen, self.sentences.where, self._lines(runs[0]))
         self.step.max = max((int(grown.tree["step"].max()) for grown in self._grown), default=1)
         self.step.value = self.step.max
+        self.each.show(_translations(runs, source))
+        self.selection.offer(chosen, self.sentences.where, self._lines(runs[0]))
         pair = f"{self.sentences.shown_source}  →  {isolated(self.sentences.reference or '(no reference)')}"
         self.hint.say(f"{left_out(chosen, runs)} {pair}  —  {'; '.join(findings)}.".strip())
 
