@@ -15,10 +15,6 @@ class Part(Protocol):
         """Show nothing and stop any work."""
 
 
-def _nothing() -> None:
-    """Show nothing."""
-
-
 @dataclass(eq=False)
 class Section:
     """What a page shows whenever one of some inputs has changed.
@@ -32,4 +28,4 @@ class Section:
 
     inputs: Collection[str]
     parts: Collection[Part] = ()
-    show: Callable[[], None] = _nothing
+    show: Callable[[], None] = lambda: None

@@ -52,12 +52,9 @@ def answers(
     shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table,
     **arguments: widgets.ToggleButtons,
 ) -> ViewSection:
-    """Return a section with the answers of an analysis for those of the chosen runs that have or can be asked for one.
+    """Return a section with the answers of an analysis, as a `ViewSection`, for the chosen runs that it fits.
 
     Args:
-        analysis: with a figure.
-        runs: the chooser.
-        title, digits, shown: of the table.
         arguments: controls whose values are arguments of the analysis, named as in the page's state.
     """
 

@@ -134,7 +134,8 @@ class AttentionPage(Page):
 
     def _show_agreement(self) -> None:
         if runs := self.sentences.runs:
-            self._unpin_foreign(runs[0])
+            if runs[0].direction != self._languages:
+                self._languages, self.pinned.value = runs[0].direction, ""
             self.agreement.show(runs, self.sentences.chosen_text)
 
     def _read_pair(self) -> None:
@@ -237,13 +238,6 @@ class AttentionPage(Page):
     def _pin(self) -> None:
         reference = self.sentences.reference if self.said.value == "reference" else None
         self.pinned.value = f"{self.sentences.source}\t{reference or ''}"
-
-    def _unpin_foreign(self, run: Run) -> None:
-        """Unpin a sentence of a different language pair."""
-        languages = run.direction
-        if languages != self._languages:
-            self.pinned.value = ""
-        self._languages = languages
 
 
 def attention_page(workspace: Workspace | None = None) -> AttentionPage:

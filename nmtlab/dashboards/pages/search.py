@@ -93,9 +93,10 @@ class SearchPage(Page):
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
         about = "Find the most probable translation"
         self.exact = button("Exact search", self._start_exact, self.guarded, tooltip=about)
-        self.tree = BeamTree("Beam search tree", self.guarded, self._select)
-        planned_title = "Beam search tree, one beam per planned length"
-        self.planned_tree = BeamTree(planned_title, self.guarded, self._select)
+        self.tree, self.planned_tree = (
+            BeamTree(f"Beam search tree{more}", self.guarded, self._select)
+            for more in ("", ", one beam per planned length")
+        )
         self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
         self.both = Table("Beam search and exact search")

@@ -23,14 +23,7 @@ def row(*controls: widgets.Widget) -> widgets.HBox:
 
 
 def button(text: str, press: Callable[[], None], guarded: Guarded, **look: Any) -> widgets.Button:
-    """Return a button.
-
-    Args:
-        text: on it.
-        press: what it does.
-        guarded: reports errors in that.
-        look: further arguments of the widget.
-    """
+    """Return a button; errors in what it does are reported, and `look` are further arguments of the widget."""
 
     def pressed(_: widgets.Button) -> None:
         with guarded():
