@@ -8,11 +8,14 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
+import ipywidgets as widgets
 import pandas as pd
 import pytest
 from support.packed import packed_folder
 
 from nmtlab.analysis.access.needs import DECODING, Need
+from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS, SentenceChooser
 from nmtlab.dashboards.frame.systems import left_out, of_one_pair
@@ -81,7 +84,7 @@ def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
     path = runs.runs / "b/environment.json"
     facts = json.loads(path.read_text(encoding="utf-8")) | {"overlap": {"test": 3}}
     path.write_text(json.dumps(facts), encoding="utf-8")
-    said = RunChooser(runs)._lacking.value
+    said = RunChooser(runs)._facts.value
     assert said == "b: 3 pairs of test also occur in its training text: its scores on them are too high."
 
 
@@ -131,7 +134,7 @@ def test_a_cleared_choice_stays_empty_while_runs_go_on(runs):
     go_on(runs.runs / "a")
     assert chooser.refresh() == ()
     assert chooser.chosen == []
-    assert chooser.none_chosen("none here") == "No run is chosen: choose one above."
+    assert chooser._facts.value == "No run is chosen: choose one above."
 
 
 def test_runs_that_are_asked_for_are_chosen_first_where_they_are_there(runs):
@@ -141,10 +144,10 @@ def test_runs_that_are_asked_for_are_chosen_first_where_they_are_there(runs):
 
 
 def test_no_runs_are_no_choice(workspace):
-    chooser = RunChooser(workspace)
+    chooser = RunChooser(workspace, none="none here")
     assert chooser.chosen == []
     assert chooser.refresh() == ()
-    assert chooser.none_chosen("none here") == "none here"
+    assert chooser._facts.value == "none here"
 
 
 def test_a_new_run_is_found_and_the_choice_stays(runs):
@@ -216,21 +219,23 @@ def here(trained, tiny_corpus, tmp_path) -> Workspace:
     return workspace
 
 
+class Chooser(SentenceChooser):
+    """A chooser on a page, and the runs that it is for."""
+
+    def __init__(self, workspace: Workspace, runs: list[Run]) -> None:
+        self.given, self._named = runs, widgets.Text("at first")
+        super().__init__(workspace, lambda: self.given)
+        state = {"runs": self._named, **self.state}
+        self.page = Page(About(place=0, title="", question="", name=""), state, self.sections, [self])
+
+    def follow(self, runs: list[Run]) -> None:
+        """Choose a sentence for other runs."""
+        self.given, self._named.value = runs, ",".join(run.name for run in runs)
+
+
 @pytest.fixture
-def chooser(here) -> SentenceChooser:
-    chooser = SentenceChooser(here)
-    follow(chooser, [Run(here.runs / "whole")])
-    return chooser
-
-
-def follow(chooser: SentenceChooser, runs: list[Run]) -> None:
-    """Follow as after another choice of runs."""
-    chooser.follow({"runs"}, runs)
-
-
-def settle(chooser: SentenceChooser) -> None:
-    """Follow as after anything else."""
-    chooser.follow({"text", "line", "sentence"}, chooser._runs)
+def chooser(here) -> Chooser:
+    return Chooser(here, [Run(here.runs / "whole")])
 
 
 def test_the_first_sentence_of_the_first_text_is_picked(chooser, tiny_corpus):
@@ -249,46 +254,38 @@ def test_another_row_is_another_sentence(chooser, tiny_corpus):
 
 def test_another_text_has_other_sentences(chooser, tiny_corpus):
     chooser.text.value = "tiny dev"
-    settle(chooser)
     assert (chooser.source, chooser.reference) == next(tiny_corpus.pairs("dev"))
 
 
 def test_a_typed_sentence_takes_the_place_of_the_picked_one_until_the_box_is_emptied(chooser):
     chooser.table.choose([4])
     chooser.typed.value = "  hund singt "
-    settle(chooser)
     assert (chooser.source, chooser.reference, chooser.line) == ("hund singt", None, None)
     assert chooser.shown_source == "Typed sentence: hund singt"
     assert chooser.table.chosen == []
     assert chooser.empty.layout.display == ""
     chooser.empty.click()
-    settle(chooser)
     assert chooser.line == 4
     assert chooser.empty.layout.display == "none"
 
 
 def test_a_picked_line_takes_the_place_of_the_typed_sentence(chooser, tiny_corpus):
     chooser.typed.value = "hund singt"
-    settle(chooser)
     chooser.table.chosen = ["1"]  # the line that was picked before
-    settle(chooser)
     assert chooser.typed.value == ""
     assert (chooser.source, chooser.reference) == next(tiny_corpus.pairs("test"))
 
 
 def test_a_typed_sentence_stays_when_runs_or_text_change(chooser, here):
     chooser.typed.value = "hund singt"
-    settle(chooser)
     chooser.text.value = "tiny dev"
-    settle(chooser)
-    follow(chooser, [Run(shutil.copytree(here.runs / "whole", here.runs / "typed for"))])
+    chooser.follow([Run(shutil.copytree(here.runs / "whole", here.runs / "typed for"))])
     assert chooser.source == chooser.typed.value == "hund singt"
 
 
 def test_a_picked_sentence_can_be_edited(chooser):
     before = chooser.source
     chooser._edit()
-    settle(chooser)
     assert (chooser.typed.value, chooser.shown_source) == (before, f"Typed sentence: {before}")
 
 
@@ -299,22 +296,20 @@ def test_a_typed_sentence_is_not_endless(chooser):
 
 def test_the_same_text_stays_chosen_when_runs_change(chooser, here):
     chooser.text.value = "tiny dev"
-    settle(chooser)
     chooser.table.choose([4])
-    follow(chooser, [Run(shutil.copytree(here.runs / "whole", here.runs / "other"))])
+    chooser.follow([Run(shutil.copytree(here.runs / "whole", here.runs / "other"))])
     assert chooser.text.value == "tiny dev"
     assert chooser.line == 4
 
 
 def test_without_runs_there_is_no_sentence(chooser):
-    follow(chooser, [])
+    chooser.follow([])
     assert (chooser.source, chooser.reference, chooser.line, chooser.chosen_text) == ("", None, None, None)
     assert chooser.table.frame.equals(pd.DataFrame())
 
 
 def test_a_run_without_its_corpus_has_an_example_that_is_neither_picked_nor_typed(trained):
-    chooser = SentenceChooser(trained[1])
-    follow(chooser, [trained[0]])
+    chooser = Chooser(trained[1], [trained[0]])
     assert chooser.source.startswith("Drei Kinder")
     assert chooser.shown_source.startswith("Example sentence")
     assert (chooser.typed.value, chooser.line, chooser.reference) == ("", None, None)
@@ -327,13 +322,12 @@ def test_texts_are_those_of_the_first_runs_languages_and_an_example_never_crosse
     german, turkish, artificial = (
         open_run(name, gallery) for name in ("multi30k-de-en.small", "small-tr-en.tied.s1", "small-qaa-en.tied.s1")
     )
-    chooser = SentenceChooser(gallery)
-    follow(chooser, [german])
+    chooser = Chooser(gallery, [german])
     assert chooser.source.startswith("Drei Kinder")
-    follow(chooser, [turkish, artificial])
+    chooser.follow([turkish, artificial])
     assert chooser.text.options == ("small-tr-en.tied.s1 (packed dev)",)
     assert (chooser.source, chooser.line) == ("2013 asla unutmayacağım bir yıl.", 1)
-    follow(chooser, [german, turkish])
+    chooser.follow([german, turkish])
     assert chooser.source.startswith("Drei Kinder")
     assert chooser.line is None
 

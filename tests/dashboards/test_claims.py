@@ -13,8 +13,9 @@ from dashboards.conftest import workspace_of
 
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.frame.links import links_to
-from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.pages.index import index_page
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims

@@ -5,7 +5,6 @@ from urllib.parse import parse_qs
 import pytest
 from dashboards.test_pages import figures, make, told
 
-from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.shown.effects import effect_view
 
 CHOSEN = "child-size: gl-en (500)"
@@ -17,9 +16,9 @@ def test_a_table_is_shown_against_the_system_that_its_address_names(gallery):
     page._opened("?table=child-size%3A+gl-en+%28500%29&than=BPE+%2B+unrelated+parent")
     assert told(page) == ""
     assert (page.effects.text.value, page.effects.than.value) == (CHOSEN, "BPE + unrelated parent")
-    assert page.effects._chart.figure == effect_view("child-size", "gl-en (500)", "BPE + unrelated parent").figure
-    assert isinstance(page.effects._ends, Table)
-    assert page.effects._ends.frame["system"].tolist() == ["BPE", "BPE + transfer"]
+    shown = page.effects.section
+    assert shown.chart.figure == effect_view("child-size", "gl-en (500)", "BPE + unrelated parent").figure
+    assert shown.table.frame["system"].tolist() == ["BPE", "BPE + transfer"]
     address = parse_qs(page._browser.query.lstrip("?"))
     assert (address["table"], address["than"]) == ([CHOSEN], ["BPE + unrelated parent"])
 

@@ -1,36 +1,37 @@
-"""The frame of a page: one update for all that changes, errors in words, an address that comes back."""
+"""The frame of a page: what changes is shown, errors in words, an address that comes back."""
 
 import logging
+from functools import partial
 from pathlib import Path
 
 import ipywidgets as widgets
-import pandas as pd
 import pytest
 
 from nmtlab.dashboards.frame import page as page_module
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.log import VARIABLE, page_log
-from nmtlab.dashboards.frame.page import Note, Page, heading
-from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.errors import NmtlabError
 
 ABOUT = About(place=0, title="Some <title>", question="Which & why?", name="some")
 
 
 class Recorded:
-    """A page of two numbers, and what it was asked to update."""
+    """A page of two numbers with a section for each, and the names of the sections that were shown."""
 
-    def __init__(self, update=lambda recorded, changed: None, refresh=lambda: ()) -> None:
+    def __init__(self, show=lambda recorded, name: None, refresh=lambda: ()) -> None:
         self.one, self.two = widgets.IntSlider(value=1), widgets.IntSlider(value=2)
-        self.of_one, self.of_two = Note(), Table("of two")
-        self.calls: list[set[str]] = []
-        self._update = update
-        state, parts = {"one": self.one, "two": self.two}, {self.of_one: ("one",), self.of_two: ("one", "two")}
-        self.page = Page(ABOUT, state, self._answer, [self.one, self.two], refresh, parts)
+        self.calls: list[str] = []
+        self._show = show
+        state = {"one": self.one, "two": self.two}
+        sections = [Section((name,), (), partial(self._called, name)) for name in state]
+        self.page = Page(ABOUT, state, sections, [self.one, self.two], refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        self.calls.append(changed)
-        self._update(self, changed)
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        self._show(self, name)
 
     @property
     def told(self) -> str:
@@ -54,74 +55,25 @@ def log(tmp_path, monkeypatch) -> Path:
 
 
 def fail(error: Exception):
-    def update(recorded: Recorded, changed: set[str]) -> None:
+    def show(recorded: Recorded, name: str) -> None:
         if recorded.one.value == 7:
             raise error
 
-    return update
-
-
-def show_above_ten(recorded: Recorded, changed: set[str]) -> None:
-    """Show each number that has changed, if it is above ten; a number of 99 is an error."""
-    for name, show in (("one", recorded.of_one.say), ("two", lambda text: recorded.of_two.show(pd.DataFrame([text])))):
-        number = getattr(recorded, name).value
-        if number == 99:
-            raise NmtlabError("99", "take another")
-        if number > 10 and name in changed:
-            show(str(number))
-
-
-def test_what_an_update_did_not_show_is_cleared_where_it_depends_on_what_has_changed():
-    recorded = Recorded(show_above_ten)
-    assert recorded.of_two.layout.display == "none"
-    recorded.one.value, recorded.two.value = 20, 30
-    assert (recorded.of_one.value, recorded.of_two.frame[0].tolist()) == ("20", ["30"])
-    assert recorded.of_two.layout.display == ""
-    recorded.two.value = 1
-    assert (recorded.of_one.value, len(recorded.of_two.frame)) == ("20", 0)
-    assert recorded.of_two.layout.display == "none"
-    recorded.one.value = 1
-    assert recorded.of_one.value == ""
-
-
-def test_after_an_error_nothing_of_an_earlier_choice_is_left_and_the_next_update_asks_for_it_again():
-    recorded = Recorded(show_above_ten)
-    recorded.one.value, recorded.two.value = 20, 30
-    recorded.two.value = 99
-    assert (recorded.of_one.value, len(recorded.of_two.frame)) == ("20", 0)
-    recorded.one.value = 99
-    assert recorded.of_one.value == ""
-    recorded.one.value = 21
-    assert (recorded.of_one.value, len(recorded.of_two.frame), recorded.telling) == ("21", 0, True)
-    recorded.two.value = 31
-    assert (recorded.of_two.frame[0].tolist(), recorded.telling) == (["31"], False)
-    assert recorded.calls[-2:] == [{"one", "two"}, {"one", "two"}]
+    return show
 
 
 def test_at_first_everything_is_new():
     recorded = Recorded()
-    assert recorded.calls == [{"one", "two"}]
+    assert recorded.calls == ["one", "two"]
     assert not recorded.telling
 
 
-def test_a_change_is_told_by_its_name():
+def test_a_change_shows_what_depends_on_it():
     recorded = Recorded()
     recorded.two.value = 5
     recorded.one.value = 5
     recorded.one.value = 5  # as it was
-    assert recorded.calls[1:] == [{"two"}, {"one"}]
-
-
-def test_what_an_update_changes_itself_is_added_and_does_not_call_it_again():
-    def update(recorded: Recorded, changed: set[str]) -> None:
-        if "one" in changed:
-            recorded.two.value += 1
-
-    recorded = Recorded(update)
-    assert recorded.two.value == 3
-    recorded.one.value = 5
-    assert recorded.calls == [{"one", "two"}, {"one", "two"}]
-    assert recorded.two.value == 4
+    assert recorded.calls[2:] == ["two", "one"]
 
 
 def test_an_error_that_can_be_mended_is_told_as_it_is_and_as_text():
@@ -161,15 +113,15 @@ def test_any_other_error_points_to_the_log_and_is_in_it(log):
     assert "page some, one=1&two=2" in written
     assert "ZeroDivisionError: <i>by nothing</i>" in written
     recorded.one.value = 8
-    assert recorded.calls[-1] == {"one"}  # it goes on
+    assert recorded.calls[-2:] == ["one", "one"]  # it goes on
     assert not recorded.telling
 
 
 def test_an_error_while_a_page_is_made_is_told_in_the_page():
-    def update(recorded: Recorded, changed: set[str]) -> None:
+    def show(recorded: Recorded, name: str) -> None:
         raise NmtlabError("nothing here", "bring something")
 
-    assert Recorded(update).told == "nothing here; bring something"
+    assert Recorded(show).told == "nothing here; bring something"
 
 
 def test_the_address_follows_the_controls():
@@ -180,11 +132,11 @@ def test_the_address_follows_the_controls():
 
 
 def test_an_address_is_restored_in_the_order_of_the_state():
-    def update(recorded: Recorded, changed: set[str]) -> None:
-        if "one" in changed:
+    def show(recorded: Recorded, name: str) -> None:
+        if name == "one":
             recorded.two.max, recorded.two.value = recorded.one.value, 0
 
-    recorded = Recorded(update)
+    recorded = Recorded(show)
     recorded.page._opened("?two=40&one=50")
     assert (recorded.one.value, recorded.two.value) == (50, 40)
     assert not recorded.telling
@@ -204,7 +156,7 @@ def test_an_address_that_asks_for_nothing_changes_nothing():
     recorded = Recorded()
     recorded.page._opened("")
     recorded.page._opened("?one=1")
-    assert recorded.calls == [{"one", "two"}]
+    assert recorded.calls == ["one", "two"]
 
 
 def test_what_is_new_behind_a_name_is_looked_for_while_the_page_is_looked_at():
@@ -214,7 +166,7 @@ def test_what_is_new_behind_a_name_is_looked_for_while_the_page_is_looked_at():
     new.append("two")
     recorded.page._looking()
     recorded.page._opened("")
-    assert recorded.calls[1:] == [{"two"}, {"two"}]
+    assert recorded.calls[2:] == ["two", "two"]
 
 
 def test_an_error_in_looking_is_told_and_the_page_goes_on():
@@ -225,14 +177,14 @@ def test_an_error_in_looking_is_told_and_the_page_goes_on():
     recorded.page._looking()
     assert recorded.told == "gone; bring it back"
     recorded.one.value = 3
-    assert recorded.calls[-1] == {"one"}
+    assert recorded.calls[-1] == "one"
 
 
 def test_a_message_stays_while_the_page_is_looked_at_until_the_next_action():
     recorded = Recorded(refresh=lambda: ["two"])
     recorded.page.tell("a bad name")
     recorded.page._looking()
-    assert recorded.calls[-1] == {"two"}
+    assert recorded.calls[-1] == "two"
     assert recorded.told == "a bad name"
     recorded.one.value = 3
     assert not recorded.telling

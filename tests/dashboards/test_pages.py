@@ -15,9 +15,10 @@ from support.packed import packed_folder
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.rare_words import name_translations
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.pages.dynamics import _verdicts
 from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
@@ -90,6 +91,9 @@ def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspac
     for module in ("dashboards.pages.tables", "experiments.running.trainability", "analysis.search.translation_speed"):
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
+    assert all(page.state.keys() >= set(section.inputs) for section in page.sections)
+    parts = [part for section in page.sections for part in section.parts]
+    assert len(parts) == len(set(parts))
     assert told(page) == ""
     assert any(note.partition("<details>")[0].endswith(".") for note in notes(page))
     assert figures(page) == []
@@ -120,8 +124,9 @@ def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
 def held(page: Page) -> dict[object, str]:
     """Return what charts and tables hold that answer a page's controls."""
     own = {page.state.get("runs"), page.state.get("claim")}
-    unmoved = (getattr(page, name, None) for name in ("maps", "measured", "effects"))  # which no run is behind
+    unmoved = (getattr(page, name, None) for name in ("measured", "effects"))  # which no run is behind
     skipped = {leaf for part in unmoved for leaf in leaves(part)}
+    skipped |= {page.maps.chart} if hasattr(page, "maps") else set()
     skipped |= {leaf for leaf in leaves(page) if isinstance(leaf, Table) and leaf.title.startswith("Whose claims")}
     parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
     return {
@@ -239,7 +244,7 @@ def test_a_run_that_translates_has_learned_and_its_last_evaluation_is_not_its_be
 
 def test_logits_and_neighbours_of_an_imported_model_need_no_counts(uncounted):
     page = make("norms", uncounted)
-    assert not page.norms.figure.data
+    assert not page.norms.chart.figure.data
     assert any("the counts of its types are unknown; import it again" in note for note in notes(page))
     page.sentences.state["sentence"].value = "hund sieht katze"
     assert told(page) == ""

@@ -33,12 +33,13 @@ def test_cognates_are_shown_for_the_artificial_child_whose_cognates_are_known(tm
 @pytest.mark.full
 def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and_marked_in_all(family):
     page = make("languages", family.workspace)
-    points = next(trace for trace in page.moved.figure.data if trace.customdata is not None)
+    moved = page.movement.chart
+    points = next(trace for trace in moved.figure.data if trace.customdata is not None)
     word = str(points.customdata[0][0])
-    page.moved._handle_custom_msg({"x": 1, "y": 1, "customdata": list(points.customdata[0]), "meta": None}, [])
+    moved._handle_custom_msg({"x": 1, "y": 1, "customdata": list(points.customdata[0]), "meta": None}, [])
     assert (page.selection.value, page.word.value) == (f"source::{word}", word)
     assert page.neighbours.frame["word"].iloc[0] != word
-    assert page.moved.label.endswith(f"Marked: {page.selection.token.bare}.")
+    assert moved.label.endswith(f"Marked: {page.selection.token.bare}.")
     assert f"selected=source%3A%3A{quote(word)}" in page._browser.query
     near = page.neighbours.frame["word"].iloc[0]
     page.neighbours.choose(list(page.neighbours.frame.index[:1]))
@@ -53,7 +54,9 @@ def test_a_subword_is_chosen_in_the_figure_by_typing_or_among_its_neighbours_and
 @pytest.mark.full
 def test_an_address_selects_a_subword(family):
     page = make("languages", family.workspace)
-    word = next(str(trace.customdata[0][0]) for trace in page.moved.figure.data if trace.customdata is not None)
+    word = next(
+        str(trace.customdata[0][0]) for trace in page.movement.chart.figure.data if trace.customdata is not None
+    )
     page._opened(f"?runs=child&selected=source:2:{quote(word)}")
     assert page.word.value == word
     assert word in page.neighbours.title

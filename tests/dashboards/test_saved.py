@@ -7,9 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.frame.saved import CHOOSER, saved_page
 from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"

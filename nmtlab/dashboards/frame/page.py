@@ -4,8 +4,6 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from types import MappingProxyType
-from typing import Protocol
 from urllib.parse import parse_qsl, urlencode
 
 import ipywidgets as widgets
@@ -13,24 +11,14 @@ import ipywidgets as widgets
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.log import page_log
 from nmtlab.dashboards.frame.saved import saved_page
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.browser import Browser
 from nmtlab.dashboards.widgets.chart import SERVED, PlotlyScript
+from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.state import read_state, write_state
 from nmtlab.errors import NmtlabError, error_of_the_machine
 
 _log = page_log()
-
-Update = Callable[[set[str]], None]
-
-
-class Part(Protocol):
-    """What an update shows: a chart, a table, a note, or work in progress."""
-
-    fresh: bool
-    """Whether it was shown or started since this was last set to False."""
-
-    def clear(self) -> None:
-        """Show nothing and stop any work."""
 
 
 class Page(widgets.VBox):
@@ -39,31 +27,29 @@ class Page(widgets.VBox):
     Args:
         about: name, title and question.
         state: widgets with a `value` that the address stores, by their names there. They are restored in this order.
-        update: called with the changed names of `state`, and with all names when the page is created. Names that it
-            changes itself are added to that set while it runs and do not trigger another call.
-        body: controls and results, from top to bottom.
+        sections: what follows from the state. After a change, those with a changed input are shown, in this order; all
+            when the page is created. Of a section that failed, the changed inputs count as changed the next time, too.
+        body: controls and results, from top to bottom; a section, too, which then comes after `sections`, and for which
+            its parts are seen.
         refresh: called when the page is opened and periodically while it is visible; returns the names of `state` with
             new data.
-        parts: what updates show, each with the names of `state` that it depends on. A part that depends on a changed
-            name but was not shown by the update is stale, and is cleared.
     """
 
     def __init__(
         self,
         about: About,
         state: Mapping[str, widgets.Widget],
-        update: Update,
-        body: Sequence[widgets.Widget],
+        sections: Sequence[Section],
+        body: Sequence[widgets.Widget | Section],
         refresh: Callable[[], Collection[str]] = lambda: (),
-        parts: Mapping[Part, Collection[str]] = MappingProxyType({}),
     ) -> None:
-        self.about = about
-        self.state, self._update, self._refresh, self._parts = state, update, refresh, parts
+        self.about, self.state, self._refresh = about, state, refresh
+        self.sections = [*sections, *(one for one in body if isinstance(one, Section))]
+        self.body = [part for one in body for part in (one.parts if isinstance(one, Section) else (one,))]
         self._browser = Browser(self._opened, self._looking, self._tell_copied)
         self._message, self._copied = html("", "nmtlab-message"), Note()
         self._changes: set[str] | None = None
         self._failed: set[str] = set()
-        self.body = list(body)
         head = html(f"<h1>{escape(about.title)}</h1><div class='nmtlab-question'>{escape(about.question)}</div>")
         script = [] if SERVED in os.environ else [PlotlyScript()]
         super().__init__([self._browser, *script, head, self._message, *self.body, self._foot()])
@@ -84,14 +70,17 @@ class Page(widgets.VBox):
         try:
             yield
         except Exception as error:
-            known = error if isinstance(error, NmtlabError) else error_of_the_machine(error)
-            if known is None:
-                _log.exception("page %s, %s", self.about.name, self._browser.query)
-                known = f"Internal error ({type(error).__name__}): see data/logs/dashboards.log for details."
-            self.tell(str(known))
+            self.tell(self._problem(error))
+
+    def _problem(self, error: Exception) -> str:
+        known = error if isinstance(error, NmtlabError) else error_of_the_machine(error)
+        if known is None:
+            _log.error("page %s, %s", self.about.name, self._browser.query, exc_info=error)
+            return f"Internal error ({type(error).__name__}): see data/logs/dashboards.log for details."
+        return str(known)
 
     def _changed(self, *keys: str) -> None:
-        """Update for the changed names; names that an update changes itself are added to the set it was given."""
+        """Show what depends on the changed names; those that a section changes are added while it runs."""
         if self._changes is not None:
             self._changes.update(keys)
         elif keys:
@@ -100,31 +89,43 @@ class Page(widgets.VBox):
 
     @contextmanager
     def _together(self, action: bool = True) -> Iterator[None]:
-        """Update once at the end of the block for all changes made in it; only a user action clears the message."""
+        """Show all changes of a block at its end, at once; only a user action clears the message."""
         self._changes = set()
         try:
             yield
             if self._changes:
                 if action:
                     self.tell("")
-                self._answer_all(self._changes)
+                self._show_sections(self._changes)
                 self._browser.query = urlencode(read_state(self.state))
                 self._copied.clear()
         finally:
             self._changes = None
 
-    def _answer_all(self, changes: set[str]) -> None:
-        """Update for these changes and those of a failed earlier update, then clear stale parts."""
+    def _show_sections(self, changes: set[str]) -> None:
+        """Show the sections that depend on these changes or on those of failed ones; tell the first problem."""
         changes |= self._failed
-        self._failed = changes
-        for part in self._parts:
+        self._failed = set()
+        problems = [problem for section in self.sections if (problem := self._show_section(section, changes))]
+        if problems:
+            self.tell(problems[0])
+
+    def _show_section(self, section: Section, changes: set[str]) -> str:
+        """Show a section if an input has changed, and clear the parts that it does not show; return its problem."""
+        if changes.isdisjoint(section.inputs):
+            return ""
+        for part in section.parts:
             part.fresh = False
-        with self.guarded():
-            self._update(changes)
-            self._failed = set()
-        for part, names in self._parts.items():
-            if not part.fresh and changes.intersection(names):
+        problem = ""
+        try:
+            section.show()
+        except Exception as error:
+            self._failed |= changes.intersection(section.inputs)
+            problem = self._problem(error)
+        for part in section.parts:
+            if not part.fresh:
                 part.clear()
+        return problem
 
     def _opened(self, query: str) -> None:
         requested = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
@@ -160,35 +161,3 @@ class Page(widgets.VBox):
         with self.guarded():
             content = saved_page(self.about.title, self.about.question, read_state(self.state), self.body)
             self._browser.save(f"nmtlab-{self.about.name}.html", content)
-
-
-def html(text: str = "", style: str = "") -> widgets.HTML:
-    """Return an HTML widget for trusted markup; escape any other text first."""
-    widget = widgets.HTML(text)
-    if style:
-        widget.add_class(style)
-    return widget
-
-
-class Note(widgets.HTML):
-    """A short text beside a figure."""
-
-    def __init__(self, text: str = "", more: str = "") -> None:
-        super().__init__()
-        self.add_class("nmtlab-note")
-        self.say(text, more)
-
-    def say(self, text: str, more: str = "") -> None:
-        """Show a text, and what can be unfolded below it; markup in them is escaped."""
-        unfolded = f"<details><summary>How to read this</summary><div>{escape(more)}</div></details>" if more else ""
-        self.value = escape(text) + unfolded
-        self.fresh = True
-
-    def clear(self) -> None:
-        """Show nothing."""
-        self.say("")
-
-
-def heading(text: str) -> widgets.HTML:
-    """Return a section heading."""
-    return html(f"<h2>{escape(text)}</h2>")

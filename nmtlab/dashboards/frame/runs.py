@@ -8,10 +8,10 @@ import ipywidgets as widgets
 
 from nmtlab.analysis.access.needs import Need, unmet
 from nmtlab.dashboards.frame.listed import group_of, grouped, omitted, row_of, run_table
-from nmtlab.dashboards.frame.page import Note, html
 from nmtlab.dashboards.frame.saved import CHOOSER
 from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.widgets.fullnames import FullNames
+from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.stored import scores_on_test
@@ -24,12 +24,15 @@ from nmtlab.workspace import Workspace
 class RunChooser(widgets.VBox):
     """The runs of a workspace by text, newest first, with their scores; those that are left out are named.
 
+    `chosen` are the chosen runs, with short names as labels, as they were when they were chosen or last changed.
+
     Args:
         workspace: workspace with the runs.
         needs: of the runs that the page can show.
         first: names of the runs to choose initially, if available; otherwise the newest run.
         many: whether several runs can be chosen.
         title: title of the table.
+        none: what to say if there is none to choose.
     """
 
     def __init__(
@@ -39,42 +42,38 @@ class RunChooser(widgets.VBox):
         first: Sequence[str] = (),
         many: bool = True,
         title: str = "Runs",
+        none: str = "",
     ) -> None:
-        self._workspace, self._needs, self._first = workspace, needs, first
-        self._seen: dict[str, tuple[int, ...]] = {}
+        self._workspace, self._needs, self._first, self._none = workspace, needs, first, none
+        self._seen: dict[str, tuple[int, ...]] | None = None
+        self.chosen: list[Run] = []
         self._test = scores_on_test(workspace)
         self.table = Table(title, pick="many" if many else "one", height="13em")
-        self._names, self._omitted, self._lacking = FullNames(), html("", "nmtlab-note"), Note()
-        super().__init__([self.table, self._omitted, self._lacking, self._names])
+        self._names, self._omitted, self._facts = FullNames(), html("", "nmtlab-note"), Note()
+        super().__init__([self.table, self._omitted, self._facts, self._names])
         self.add_class(CHOOSER)
-        self.table.observe(lambda _: self._show_chosen(), "value")
+        self.table.observe(lambda _: self._read(), "value")
         self.refresh()
 
     @property
-    def chosen(self) -> list[Run]:
-        """The chosen runs, read again from disk, with short names as labels."""
+    def first(self) -> Run | None:
+        """The first of the chosen runs, if any is."""
+        return next(iter(self.chosen), None)
+
+    def _read(self) -> None:
+        """Read the chosen runs; show their names, and which have seen dev or test pairs or cannot show all."""
         names = self.table.value or ()
         names = (names,) if isinstance(names, str) else names
-        return labelled([open_run(name, self._workspace) for name in names])
-
-    def none_chosen(self, otherwise: str) -> str:
-        """Return what to say if no run is chosen.
-
-        Args:
-            otherwise: what to say if there is none to choose.
-        """
-        return "No run is chosen: choose one above." if len(self.table.frame) else otherwise
-
-    def _show_chosen(self) -> None:
-        """Show what the chosen runs are called, which have seen dev or test pairs, and what they cannot show."""
+        self.chosen = labelled([open_run(name, self._workspace) for name in names])
         facts: dict[str, list[Run]] = {}
-        chosen = self.chosen
-        for run in chosen:
+        for run in self.chosen:
             for fact in (run.overlap, run.origin.limitations):
                 facts.setdefault(fact, []).append(run)
-        self.table.labels = {run.name: run.label for run in chosen}
-        self._names.names = {run.label: run.name for run in chosen if run.label != run.name}
-        self._lacking.say(" ".join(f"{mentioned(some)}: {fact}." for fact, some in facts.items() if fact))
+        self.table.labels = {run.name: run.label for run in self.chosen}
+        self._names.names = {run.label: run.name for run in self.chosen if run.label != run.name}
+        none = "No run is chosen: choose one above." if len(self.table.frame) else self._none
+        known = " ".join(f"{mentioned(some)}: {fact}." for fact, some in facts.items() if fact)
+        self._facts.say(known if self.chosen else none)
 
     def refresh(self) -> Collection[str]:
         """Update the list if runs were added, removed or changed; return `runs` if a chosen one has changed."""
@@ -95,8 +94,10 @@ class RunChooser(widgets.VBox):
                 broken[run.name] = ""
         self._list(fitting, rows)
         self._omitted.value = omitted(lacks, list(broken))
-        chosen = set(self.table.chosen)
-        return ("runs",) if any(name in chosen and before.get(name) != seen[name] for name in seen) else ()
+        changed = before is not None and any(before.get(name) != seen.get(name) for name in self.table.chosen)
+        if changed or not self.chosen:
+            self._read()
+        return ("runs",) if changed else ()
 
     def _list(self, runs: Sequence[Run], rows: Mapping[str, Mapping[str, object]]) -> None:
         """List runs; if none of the chosen ones is among them any more, choose others, unless the user chose none."""

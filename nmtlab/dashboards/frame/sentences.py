@@ -1,6 +1,6 @@
 """Choosing a sentence: from a text of the runs, or typed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import ipywidgets as widgets
 
@@ -8,10 +8,10 @@ from nmtlab.analysis.access.texts import Text, by_title, sentences, texts
 from nmtlab.dashboards.frame.about import Sentence
 from nmtlab.dashboards.frame.examples import example
 from nmtlab.dashboards.frame.saved import CHOOSER
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import of_one_pair
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import offer, row, show_if
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import isolated
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import is_blank
@@ -25,23 +25,35 @@ class SentenceChooser(widgets.VBox):
     """The sentences of a text, one of them selected; a typed sentence replaces the selection, and the reverse.
 
     Runs without a text get an example, which is neither selected nor typed. `state` holds the widgets that an address
-    stores.
+    stores, `sections` fill the chooser, and `inputs` are what its sentence depends on. `chosen` are the runs.
+
+    Args:
+        workspace: with the texts.
+        runs: returns the chosen runs; texts of those that do not translate the first one's language pair are not
+            offered.
+        inputs: names of the page's state that these runs depend on.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._runs: list[Run] = []
-        self._texts: list[Text] = []
+    def __init__(
+        self, workspace: Workspace, runs: Callable[[], Sequence[Run]], inputs: Collection[str] = ("runs",)
+    ) -> None:
+        self._workspace, self._runs = workspace, runs
+        self.chosen: Sequence[Run] = ()
+        self._texts: Mapping[str, Text] = {}
         self._line, self._typed_last = 1, False
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.table = Table("Sentences: select one", pick="one", height="15em")
         self.typed = widgets.Text(
-            placeholder="or type a sentence and press Enter",
-            continuous_update=False,
-            layout={"width": "100%"},
+            placeholder="or type a sentence and press Enter", continuous_update=False, layout={"width": "100%"}
         )
         self.typed.description = "Sentence"
         self.state = {"text": self.text, "line": self.table, "sentence": self.typed}
+        self.inputs = {*inputs, *self.state}
+        self.sections = [
+            Section(inputs, (), self._offer),
+            Section({*inputs, "text"}, (self.table,), self._show),
+            Section(self.inputs, (), self._settle),
+        ]
         edit = widgets.Button(description="Edit sentence", tooltip="Copy the selected sentence into the box below")
         edit.on_click(lambda _: self._edit())
         self.empty = widgets.Button(
@@ -67,8 +79,7 @@ class SentenceChooser(widgets.VBox):
     @property
     def chosen_text(self) -> Text | None:
         """The selected text, if any."""
-        index = self.text.index
-        return self._texts[index] if index is not None else None
+        return self._texts.get(self.text.value or "")
 
     @property
     def line(self) -> int | None:
@@ -86,7 +97,7 @@ class SentenceChooser(widgets.VBox):
     def runs(self) -> list[Run]:
         """The runs that translate in the direction of the chosen text, else of the first run; opened in it."""
         text = self.chosen_text
-        return of_one_pair(self._runs, text.corpus.direction if text else None)
+        return of_one_pair(self.chosen, text.corpus.direction if text else None)
 
     def directed(self, run: Run) -> Run:
         """Return a run in the direction of the chosen text, or unchanged if it does not translate in it."""
@@ -103,40 +114,19 @@ class SentenceChooser(widgets.VBox):
             where = "Example sentence, since no text of these runs is available"
         return f"{where}: {isolated(self.source)}"
 
-    def follow(self, changed: set[str], runs: Sequence[Run]) -> None:
-        """Update texts and sentences for some runs; of the selected line and the typed sentence the more recent counts.
-
-        Args:
-            changed: changed names of the page's state, as given to its update.
-            runs: the chosen runs; texts of those that do not translate the first one's language pair are not offered.
-        """
-        if "runs" in changed:
-            self._offer(runs)
-        if changed & {"runs", "text"}:
-            self._show()
-        self._settle()
-
-    def _offer(self, runs: Sequence[Run]) -> None:
-        """Offer the texts of some runs."""
+    def _offer(self) -> None:
+        """Offer the texts of the chosen runs."""
+        self.chosen, self._texts = (), {}  # if one of them is damaged
+        runs = self._runs()
         found = by_title(text for run in of_one_pair(runs) for text in texts(run, self._workspace))
-        self._runs, self._texts = list(runs), list(found.values())
-        if tuple(found) != self.text.options:
-            before = self.text.value
-            self.text.options = tuple(found)
-            self.text.value = before if before in found else next(iter(found), None)
+        self.chosen, self._texts = runs, found
+        offer(self.text, tuple(found))
 
     def _show(self) -> None:
         """Show the sentences of the chosen text."""
-        text = self.chosen_text
-        if text is None:
-            self.table.clear()
-            return
-        try:
-            found = sentences(self._runs, text)
-        except NmtlabError:
-            self.table.clear()  # the sentences there are those of other runs
-            raise
-        self.table.show(found.reset_index().set_index("line", drop=False))
+        if text := self.chosen_text:
+            found = sentences(self.chosen, text)
+            self.table.show(found.reset_index().set_index("line", drop=False))
 
     def _settle(self) -> None:
         """Keep either the typed sentence or the selected line, and clear the other."""
@@ -154,7 +144,7 @@ class SentenceChooser(widgets.VBox):
 
     def _note_typed(self, text: str) -> None:
         self._typed_last = not is_blank(text)
-        self.empty.layout.display = "" if self._typed_last else "none"
+        show_if(self._typed_last, self.empty)
 
     @property
     def _typed(self) -> str:
@@ -162,7 +152,7 @@ class SentenceChooser(widgets.VBox):
 
     @property
     def _example(self) -> str:
-        return example(self._runs[0], self._workspace) if self._runs else ""
+        return example(self.chosen[0], self._workspace) if self.chosen else ""
 
     def _edit(self) -> None:
         self.typed.value = self.source

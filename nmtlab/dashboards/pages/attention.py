@@ -1,9 +1,11 @@
 """Attention of several systems on one sentence (thesis Figure 3.3), and other measures of what a word is read for."""
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 import ipywidgets as widgets
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.reference_links import kept_links
@@ -13,8 +15,9 @@ from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.attribution.contributions import contribution_figure, contributions
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection, lines_of
 from nmtlab.dashboards.frame.sentences import SentenceChooser
 from nmtlab.dashboards.frame.systems import left_out, system_of
@@ -22,7 +25,8 @@ from nmtlab.dashboards.parts.agreement import Agreement
 from nmtlab.dashboards.parts.contrast import ContrastControls
 from nmtlab.dashboards.parts.heads import Heads
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row, show_if
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import CorpusError
@@ -51,6 +55,21 @@ FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-l
 _QUANTITIES = ("alignment error", "right copies")
 
 
+Rings = Mapping[str, Collection[Link]]
+"""Linked places of source and target tokens, by run."""
+
+
+class _Read(NamedTuple):
+    """A sentence and its target, if it is not the systems' own, as some systems read it."""
+
+    runs: list[Run]
+    source: str
+    target: str | None
+    weights: pd.DataFrame
+    links: Collection[Link]
+    rings: Rings
+
+
 class AttentionPage(Page):
     """Heatmaps of a sentence with its word alignment, copied words, and a pinned sentence to compare.
 
@@ -58,8 +77,8 @@ class AttentionPage(Page):
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
-        self.sentences = SentenceChooser(workspace)
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST, none="Select a run with weights.")
+        self.sentences = SentenceChooser(workspace, lambda: self.runs.chosen)
         self.layer = widgets.Dropdown(description="Layer", options=[1], layout={"width": "11em"})
         self.head = widgets.Dropdown(description="Head", options=[1], layout={"width": "11em"})
         self.explained = ContrastControls()
@@ -68,9 +87,10 @@ class AttentionPage(Page):
         self.said = widgets.ToggleButtons(
             description="Target", options=[("reference", "reference"), ("own translation", "own")]
         )
-        self.pin = widgets.Button(description="Pin this sentence", tooltip="Keep it below for comparison")
+        self.pin = button("Pin this sentence", self._pin, self.guarded, tooltip="Keep it below for comparison")
         self.pinned = widgets.Text(layout={"display": "none"})
         self._languages = ("", "")
+        self._read: _Read | None = None
         self.chart, self.pinned_chart, self.hint = Chart(), Chart(), Note()
         self.shifts = Table(
             "In this sentence: mean left shift of attention from the linked word, in words (positive: too far left)"
@@ -81,22 +101,27 @@ class AttentionPage(Page):
             "sink there, not a shift by a word), alignment error rate and share of correct copies"
         )
         self.work = Work(self.guarded)
-        self.pin.on_click(lambda _: self._pin())
         others = (self.heads.chart, self.sentences.table, self.copies)
         self.selection = Selection(PAGE, (self.chart, self.pinned_chart), others)
         self.heads.chart.on_token(self.selection.select)
         state = {
             "runs": self.runs.table, **self.sentences.state, "target": self.said, "layer": self.layer,
             "head": self.head, **self.explained.state, "attention": self.heads.kind, "pinned": self.pinned,
+            "selected": self.selection,
         }  # fmt: skip
-        shown = ("runs", *self.sentences.state, "target")
-        explained = (*shown, *self.explained.state)
-        parts = {
-            self.hint: state, self.chart: (*explained, "layer", "head"),
-            self.pinned_chart: ("runs", "text", "pinned"), self.heads: (*shown, "attention"),
-            **dict.fromkeys((self.measured, self.agreement), ("runs", "text")),
-            **dict.fromkeys((self.work, self.shifts, self.copies), explained), self.selection: shown,
-        }  # fmt: skip
+        pair, explained, drawn = {*self.sentences.inputs, "target"}, self.explained.state.keys(), {"layer", "head"}
+        sections = [
+            Section(("selected", "show"), (), lambda: self.explained.follow(self.selection.token)),
+            *self.sentences.sections,
+            Section(("runs", "text"), (self.measured,), self._show_measured),
+            Section(("runs", "text"), (self.agreement,), self._show_agreement),
+            Section(pair, (self.selection, self.hint), self._read_pair),
+            Section(pair | {"show"}, (), self._offer),
+            Section(pair | explained | drawn, (self.chart,), self._draw),
+            Section({"runs", "text", "pinned"} | drawn, (self.pinned_chart,), self._draw_pinned),
+            Section(pair | {"attention"}, (self.heads,), self._show_heads),
+            Section(pair | explained, (self.work, self.shifts, self.copies), self._start),
+        ]
         body = [
             columns(self.runs, self.sentences),
             row(self.said, self.explained.shown, self.layer, self.head, self.pin), self.explained,
@@ -105,61 +130,71 @@ class AttentionPage(Page):
             heading("Over the whole test set"), self.measured,
             self.agreement,
         ]  # fmt: skip
-        super().__init__(PAGE, {**state, "selected": self.selection}, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        self.explained.follow(self.selection.token)
-        if changed == {"selected"}:
-            return
-        chosen = self.runs.chosen
-        self.sentences.follow(changed, chosen)
-        runs = self.sentences.runs
-        if changed & {"runs", "text"} and runs:
-            self._show_measured()
-            self._unpin_foreign(runs[0])
+    def _show_agreement(self) -> None:
+        if runs := self.sentences.runs:
+            if runs[0].direction != self._languages:
+                self._languages, self.pinned.value = runs[0].direction, ""
             self.agreement.show(runs, self.sentences.chosen_text)
-        source = self.sentences.source
+
+    def _read_pair(self) -> None:
+        """Read the attention of all systems on the sentence, and its links; say what is shown."""
+        self._read = None
+        chosen, runs, source = self.runs.chosen, self.sentences.runs, self.sentences.source
         if not source:
-            self.hint.say("Type a sentence." if chosen else "Select a run with weights.")
+            self.hint.say("Type a sentence." if chosen else "")
             return
         target = self.sentences.reference if self.said.value == "reference" else None
         weights = _weights(runs, source, target)
-        self._offer_heads(weights)
-        self.selection.offer(chosen, self.sentences.where, lines_of(weights))
-        self.explained.offer(weights)
-        for control in (self.layer, self.head):
-            control.layout.display = "" if self.explained.is_attention else "none"
         links, origin = self._links(runs[0])
-        rings = _rings(runs, source, target, links) if target else {}
-        if self.explained.is_attention:
-            self._draw(self.chart, weights, rings)
-        self._draw_pinned(runs, changed)
-        if changed - {"layer", "head", "pinned"}:
-            self.heads.show(runs, source, target)
-        if changed - {"layer", "head", "attention", "pinned"}:
-            steps = 2 * len(runs) + 1 + len(chosen)
-            self.work.start("measuring", steps, self._details(runs, source, target, links, rings), waits=True)
+        self._read = _Read(runs, source, target, weights, links, _rings(runs, source, target, links))
+        self.selection.offer(chosen, self.sentences.where, lines_of(weights))
         alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
         shown = isolated(target or "each system's own translation")
         self.hint.say(f"{left_out(chosen, runs)} {self.sentences.shown_source}  →  {shown}  —  {alignment}".strip())
 
-    def _details(
-        self,
-        runs: list[Run],
-        source: str,
-        target: str | None,
-        links: Collection[Link],
-        rings: Mapping[str, Collection[Link]],
-    ) -> Iterator[None]:
+    def _offer(self) -> None:
+        """Offer the layers and heads, or the target tokens."""
+        show_if(self.explained.is_attention, self.layer, self.head)
+        if self._read:
+            weights = self._read.weights
+            for control, column in ((self.layer, "layer"), (self.head, "head")):
+                options = range(1, int(weights[column].max()) + 1)
+                offer(control, options, otherwise=options[-1])
+            self.explained.offer(weights)
+
+    def _draw(self) -> None:
+        if self._read and self.explained.is_attention:
+            self.chart.show(self._heatmaps(self._read.weights, self._read.rings))
+
+    def _draw_pinned(self) -> None:
+        if self.pinned.value and self.sentences.runs:
+            source, _, target = self.pinned.value.partition("\t")
+            self.pinned_chart.show(self._heatmaps(_weights(self.sentences.runs, source, target or None), {}))
+
+    def _heatmaps(self, weights: pd.DataFrame, rings: Rings) -> go.Figure:
+        return attention_figure(weights, rings, self.layer.value, self.head.value)
+
+    def _show_heads(self) -> None:
+        if self._read:
+            self.heads.show(self._read.runs, self._read.source, self._read.target)
+
+    def _start(self) -> None:
+        if self._read:
+            steps = 2 * len(self._read.runs) + 1 + len(self.runs.chosen)
+            self.work.start("measuring", steps, self._details(self._read), waits=True)
+
+    def _details(self, read: "_Read") -> Iterator[None]:
         """Fill the slower heatmaps, and the tables below them, in the background."""
         if not self.explained.is_attention:
-            yield from self._contributions(runs, source, target, rings)
-        if target and links:
-            self.shifts.show(_shifts(runs, source, target, links))
+            yield from self._contributions(read)
+        if read.target and read.links:
+            self.shifts.show(_shifts(read.runs, read.source, read.target, read.links))
         yield
         rows = []
-        for run in runs:
-            rows.append(_copies(run, source))
+        for run in read.runs:
+            rows.append(_copies(run, read.source))
             self.copies.show(pd.DataFrame(rows))
             yield
         for run in self._directed:
@@ -173,30 +208,22 @@ class AttentionPage(Page):
         return [self.sentences.directed(run) for run in self.runs.chosen]
 
     def _show_measured(self) -> None:
-        self.measured.show(pd.DataFrame([row for run in self._directed if (row := _measured(run))]))
+        if self.sentences.runs:
+            self.measured.show(pd.DataFrame([row for run in self._directed if (row := _measured(run))]))
 
-    def _contributions(
-        self, runs: list[Run], source: str, target: str | None, rings: Mapping[str, Collection[Link]]
-    ) -> Iterator[None]:
+    def _contributions(self, read: "_Read") -> Iterator[None]:
         frames = []
-        for run in runs:
+        for run in read.runs:
             asked = self.explained.asked(run)
-            frames.append(contributions(system_of(run), source, target, *asked).assign(run=run.label))
-            self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, rings))
+            found = contributions(system_of(run), read.source, read.target, *asked)
+            frames.append(found.assign(run=run.label))
+            self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, read.rings))
             yield
 
     def _choose_head(self, layer: int, head: int) -> None:
         """Show the heatmap of a head that was clicked."""
         if head and self.explained.is_attention:
             self.layer.value, self.head.value = layer, head
-
-    def _offer_heads(self, weights: pd.DataFrame) -> None:
-        for control, column in ((self.layer, "layer"), (self.head, "head")):
-            options = tuple(range(1, int(weights[column].max()) + 1))
-            if options != tuple(control.options):
-                before = control.value
-                control.options = options
-                control.value = before if before in options else options[-1]
 
     def _links(self, run: Run) -> tuple[Collection[Link], str]:
         text, line = self.sentences.chosen_text, self.sentences.line
@@ -208,25 +235,9 @@ class AttentionPage(Page):
             return (), ""
         return links[line - 1], "gold alignment" if true else "automatic alignment"
 
-    def _draw(self, chart: Chart, weights: pd.DataFrame, links: Mapping[str, Collection[Link]]) -> None:
-        chart.show(attention_figure(weights, links, self.layer.value, self.head.value))
-
     def _pin(self) -> None:
         reference = self.sentences.reference if self.said.value == "reference" else None
         self.pinned.value = f"{self.sentences.source}\t{reference or ''}"
-
-    def _unpin_foreign(self, run: Run) -> None:
-        """Unpin a sentence of a different language pair."""
-        languages = run.direction
-        if languages != self._languages:
-            self.pinned.value = ""
-        self._languages = languages
-
-    def _draw_pinned(self, runs: list[Run], changed: set[str]) -> None:
-        drawn = self.pinned_chart.figure.data and not changed & {"pinned", "runs", "text", "layer", "head"}
-        if self.pinned.value and not drawn:
-            source, _, target = self.pinned.value.partition("\t")
-            self._draw(self.pinned_chart, _weights(runs, source, target or None), {})
 
 
 def attention_page(workspace: Workspace | None = None) -> AttentionPage:
@@ -239,8 +250,10 @@ def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _rings(runs: list[Run], source: str, target: str, links: Collection[Link]) -> dict[str, Collection[Link]]:
+def _rings(runs: list[Run], source: str, target: str | None, links: Collection[Link]) -> Rings:
     """Return the links of words between the tokens of each run."""
+    if target is None:
+        return {}
     return {run.label: piece_links(pair_of_words(system_of(run).pipeline, source, target, links)) for run in runs}
 
 

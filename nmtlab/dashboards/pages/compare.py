@@ -16,9 +16,6 @@ from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.comparison.sentence_scores import gains_figure, sentence_scores
 from nmtlab.analysis.comparison.stored import seeds_of, stored_comparison
 from nmtlab.analysis.comparison.words import (
-    by_frequency,
-    by_kind,
-    by_length,
     changed_lines,
     lines_with,
     word_accuracy,
@@ -27,14 +24,16 @@ from nmtlab.analysis.comparison.words import (
 )
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.links import in_address
-from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection
 from nmtlab.dashboards.frame.systems import left_out, of_one_pair
-from nmtlab.dashboards.parts.compared import UNDERLINED, as_tokens, ngrams, numbers, sentences, tally
+from nmtlab.dashboards.parts.compared import UNDERLINED, as_tokens, buckets, ngrams, numbers, sentences, tally
 from nmtlab.dashboards.parts.judging import JudgingSheet
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.summary import rounded
@@ -72,7 +71,6 @@ PAGE = About(
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
-FREQUENCY, KIND, LENGTH = "training frequency", "kind of word", "length of the sentence"
 _ALL = "all"
 
 
@@ -85,11 +83,12 @@ class ComparePage(Page):
         self._compared: Compared | None = None
         self._firsts: dict[str, Run] = {}
         self._matches = self._scores = pd.DataFrame()
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
+        none = "No run has stored translations yet: translate a text with 'nmtlab translate' or 'compare'."
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.other = widgets.Dropdown(description="System", options=[], layout={"width": "30em"})
         self.than = widgets.Dropdown(description="against", options=[], layout={"width": "30em"})
-        self.by = widgets.Dropdown(description="Words by", options=[FREQUENCY, KIND, LENGTH])
+        self.by = widgets.Dropdown(description="Words by", options=[])
         self.bucket = widgets.Dropdown(description="Only", options=[_ALL], layout={"width": "16em"})
         self.hint, self.wins = Note(), Note()
         self.numbers = Table("Scores, with 95 % intervals of the differences to the first system", height="16em")
@@ -102,79 +101,64 @@ class ComparePage(Page):
         self.selection = Selection(PAGE, (), (self.lines, self.ngrams))
         self.words.on_click(self._bar_clicked)
         self.gains.on_click(self._line_clicked)
-        clear = widgets.Button(description="All sentences", tooltip="Forget the chosen words and the chosen n-gram")
-        clear.on_click(lambda _: self._forget())
+        about = "Forget the chosen words and the chosen n-gram"
+        clear = button("All sentences", self._forget, self.guarded, tooltip=about)
         state = {
             "runs": self.runs.table, "text": self.text, "system": self.other, "than": self.than, "by": self.by,
             "bucket": self.bucket, "ngram": self.ngrams, "line": self.lines,
             "selected": self.selection,
         }  # fmt: skip
-        whole, pair = ("runs", "text"), ("runs", "text", "system", "than")
-        parts = {
-            **dict.fromkeys((self.hint, self.numbers, self.outputs, self.recipes), whole),
-            **dict.fromkeys((self.gains, self.wins, self.ngrams, self.judging), pair),
-            self.words: (*pair, "by"),
-            self.lines: (*pair, "by", "bucket", "ngram"),
-            **dict.fromkeys((self.about_line, self.selection), (*pair, "by", "bucket", "ngram", "line")),
-        }
+        pair = {"runs", "text", "system", "than"}
+        lines = pair | {"by", "bucket", "ngram"}
+        sections = [
+            Section(("runs",), (), self._offer_texts),
+            Section(("runs", "text"), (self.hint, self.numbers, self.outputs, self.recipes), self._read),
+            Section(pair, (self.gains, self.wins, self.ngrams, self.judging), self._show_pair),
+            Section(pair | {"by"}, (self.words,), self._show_words),
+            Section(lines, (self.lines,), self._show_lines),
+            Section(lines | {"line"}, (self.about_line, self.selection), self._show_line),
+        ]
         body = [
             self.runs, row(self.text, self.than, self.other), self.hint, self.numbers, self.outputs,
             self.recipes, heading("Sentences and words"), self.wins, columns(self.gains, self.words),
             row(self.by, self.bucket, clear), self.lines, self.about_line, self.selection, self.ngrams,
             heading("Judge blindly"), self.judging,
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        if changed == {"selected"}:
-            return
-        chosen = self.runs.chosen
-        if not chosen:
-            none = "No run has stored translations yet: translate a text with 'nmtlab translate' or 'compare'."
-            self.hint.say(self.runs.none_chosen(none))
-            return
-        if "runs" in changed:
-            self._offer_texts(chosen)
-        if changed & {"runs", "text"}:
-            self._read(chosen)
-        if self._compared is None:
-            return
-        if changed & {"runs", "text", "system", "than"}:
-            self._show_pair(self._compared)
-        if changed & {"runs", "text", "system", "than", "by"}:
-            self._show_words(self._compared)
-        if changed - {"line"}:
-            self._show_lines(self._compared)
-        self._show_marked(self._compared)
-
-    def _offer_texts(self, runs: Sequence[Run]) -> None:
+    def _offer_texts(self) -> None:
         """Offer the texts of which the first run's language pair has stored translations."""
-        found = by_title(text for run in of_one_pair(runs) for text in texts(run, self._workspace) if _has(run, text))
-        self._texts, before = found, self.text.value
-        self.text.options = tuple(found)
-        self.text.value = before if before in found else next(iter(found), None)
+        self._texts, chosen = {}, self.runs.chosen
+        if chosen:
+            able = of_one_pair(chosen)
+            self._texts = by_title(text for run in able for text in texts(run, self._workspace) if _has(run, text))
+            offer(self.text, tuple(self._texts))
 
-    def _read(self, chosen: Sequence[Run]) -> None:
-        text = self._texts.get(self.text.value or "")
+    def _read(self) -> None:
+        """Read the translations of the text, and compare all systems."""
+        self._compared, chosen, text = None, self.runs.chosen, self._texts.get(self.text.value or "")
         if text is None:
-            self._compared = None
-            self.hint.say("The texts that these runs have translated are not here.")
+            if chosen:
+                self.hint.say("The texts that these runs have translated are not here.")
             return
         able = [run for run in of_one_pair(chosen, text.corpus.direction) if _has(run, text)]
-        self._compared = compared = stored_comparison(able, text)
+        compared = stored_comparison(able, text)
         self._firsts = {name: group[0] for name, group in seeds_of(able).items()}
         self._scores, self._matches = sentence_scores(compared), word_matches(compared)
         self.numbers.show(numbers(score_differences(compared)))
         self.outputs.show(rounded(output_statistics(compared), 3))
         self.recipes.show(differing_settings([run.labelled(name) for name, run in self._firsts.items()]))
         names = list(compared.systems)
-        _offer(self.than, names, names[0])
-        _offer(self.other, names, names[-1])
-        self.by.options = [FREQUENCY, KIND, LENGTH] if compared.counts else [KIND, LENGTH]
+        offer(self.than, names)
+        offer(self.other, names, otherwise=names[-1])
+        self.by.options = list(buckets(compared, self._matches))
         self.hint.say(_about(compared, text, left_out(chosen, able)))
+        self._compared = compared
 
-    def _show_pair(self, compared: Compared) -> None:
-        system, than = self.other.value, self.than.value
+    def _show_pair(self) -> None:
+        compared, system, than = self._compared, self.other.value, self.than.value
+        if compared is None:
+            return
         self.gains.show(gains_figure(self._scores[system] - self._scores[than], system, than))
         self.wins.say(f"{tally(self._scores, system, than)} Select a bar or a line below to see its sentences.")
         self.ngrams.show(ngrams(compared, system, than))
@@ -182,21 +166,20 @@ class ComparePage(Page):
             folder = self._firsts[system].notes.folder / "judgements"
             self.judging.offer(Sheet(folder, compared, system, than))
 
-    def _show_words(self, compared: Compared) -> None:
-        by = self.by.value
-        buckets = {
-            FREQUENCY: lambda: by_frequency(self._matches, compared.counts),
-            KIND: lambda: by_kind(self._matches, compared.source_words, compared.names),
-            LENGTH: lambda: by_length(self._matches, compared.reference_words),
-        }
-        self._matches = buckets[by]()
+    def _show_words(self) -> None:
+        compared, by = self._compared, self.by.value
+        if compared is None:
+            return
+        self._matches = buckets(compared, self._matches)[by]()
         pair = self._matches[self._matches["system"].isin([self.than.value, self.other.value])]
         accuracy = word_accuracy(pair)
         self.words.show(word_accuracy_figure(accuracy, by, self.text.value or ""))
-        _offer(self.bucket, [_ALL, *dict.fromkeys(accuracy["bucket"])], _ALL)
+        offer(self.bucket, [_ALL, *dict.fromkeys(accuracy["bucket"])])
 
-    def _show_lines(self, compared: Compared) -> None:
-        system, than = self.other.value, self.than.value
+    def _show_lines(self) -> None:
+        compared, system, than = self._compared, self.other.value, self.than.value
+        if compared is None:
+            return
         self.lines.show(sentences(compared, self._scores, system, than, self._chosen_lines(compared)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
@@ -211,10 +194,10 @@ class ComparePage(Page):
             return self._scores.index
         return changed_lines(self._matches, self.other.value, self.than.value, self.bucket.value)
 
-    def _show_marked(self, compared: Compared) -> None:
+    def _show_line(self) -> None:
         """Show the words of the selected line."""
-        line, system, than = self.lines.value, self.other.value, self.than.value
-        if line is None:
+        compared, line, system, than = self._compared, self.lines.value, self.other.value, self.than.value
+        if compared is None or line is None:
             return
         gain = self._scores.loc[line, system] - self._scores.loc[line, than]
         self.about_line.say(f"Line {line}, difference {gain:+.1f}; {UNDERLINED}")
@@ -240,13 +223,6 @@ def compare_page(workspace: Workspace | None = None) -> ComparePage:
 
 def _has(run: Run, text: Text) -> bool:
     return stored_translations(run, text.corpus, text.split) is not None
-
-
-def _offer(dropdown: widgets.Dropdown, names: Sequence[str], otherwise: str) -> None:
-    """Offer names; the selected one stays selected if it is still offered."""
-    before = dropdown.value
-    dropdown.options = names
-    dropdown.value = before if before in names else otherwise
 
 
 def _about(compared: Compared, text: Text, omitted: str) -> str:

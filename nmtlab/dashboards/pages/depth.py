@@ -2,10 +2,11 @@
 
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, SLOPES_OF_G
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
-from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.views import answers
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.experiments.measures.quality import G_SLOPES
@@ -27,27 +28,21 @@ FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
 
 def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, for several runs."""
-    runs = RunChooser(workspace or Workspace.find(), needs=PAGE.needs, first=FIRST)
-    chart, while_training, slopes = Chart(), Chart(), Table("Slope of g per layer, and its correlation with depth")
+    none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
+    runs = RunChooser(workspace or Workspace.find(), PAGE.needs, FIRST, none=none)
+    g = answers(G_BY_DEPTH, runs, "Slope of g per layer, and its correlation with depth", digits=3)
     hint = Note()
 
-    def update(_: set[str]) -> None:
-        if not runs.chosen:
-            none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
-            hint.say(runs.none_chosen(none))
-            return
-        view = G_BY_DEPTH.view(runs.chosen)
-        chart.show(view.figure)
-        while_training.show(SLOPES_OF_G.view(runs.chosen).figure)
-        slopes.show(view.frame.round(3))
-        above = int((view.frame["slope"] > 0).sum())
-        hint.say(
-            "g at the best evaluation of each run; a positive slope means that g grows with depth. "
-            f"{above} of {len(view.frame)} slopes are above 0.{_over_seeds()}"
-        )
+    def explain() -> None:
+        if len(g.frame):
+            hint.say(
+                "g at the best evaluation of each run; a positive slope means that g grows with depth. "
+                f"{(g.frame['slope'] > 0).sum()} of {len(g.frame)} slopes are above 0.{_over_seeds()}"
+            )
 
-    shown = [chart, hint, slopes, while_training]
-    return Page(PAGE, {"runs": runs.table}, update, [runs, *shown], runs.refresh, dict.fromkeys(shown, ("runs",)))
+    sections = [g, Section(("runs",), (hint,), explain)]
+    body = [runs, g.chart, hint, g.table, answers(SLOPES_OF_G, runs)]
+    return Page(PAGE, {"runs": runs.table}, sections, body, runs.refresh)
 
 
 def _over_seeds() -> str:

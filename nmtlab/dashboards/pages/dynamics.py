@@ -8,15 +8,20 @@ from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
 from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
 from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, LOSS_CURVE, gradient_quantiles
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import mentioned
+from nmtlab.dashboards.frame.views import ViewSection, answers
 from nmtlab.dashboards.parts.effects import Effects
 from nmtlab.dashboards.parts.signals import Signals
-from nmtlab.dashboards.parts.trainability import Maps
-from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import columns, row
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.experiments.running.trainability import map_path, read_map
+from nmtlab.experiments.shown.trainability import trainability_view
+from nmtlab.figures.view import View
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -39,73 +44,58 @@ class DynamicsPage(Page):
     """Dev scores and gradients of several runs, finished or still training; which Transformers converge."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
+        none = "No runs yet: start one on the page Train."
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
         self.score = widgets.ToggleButtons(
             description="Score", options=[("BLEU", "bleu"), ("perplexity", "perplexity")]
         )
         self.over = widgets.ToggleButtons(description="Over", options=[("updates", "step"), ("minutes", "minutes")])
-        self.live, self.dev, self.best = Note(), Chart(), Table("Best evaluation of each run")
+        self.live = Note()
+        self.dev = answers(DEV_CURVE, self.runs, "Best evaluation of each run", score=self.score, over=self.over)
+        self.losses = answers(
+            LOSS_CURVE, self.runs, "Loss at the last logged update, with its terms", digits=3, shown=_named_terms
+        )
+        self.gradients = answers(GRADIENT_CURVE, self.runs, "Gradient norm by quarter of the training", digits=3)
         self.verdicts = Table(
             f"Learned to translate (dev BLEU {FLOOR:g} or more)? Still rising: the last evaluation is the best"
         )
-        self.losses, self.last_losses = Chart(), Table("Loss at the last logged update, with its terms")
-        self.gradients, self.spikes = Chart(), Table("Gradient norm by quarter of the training")
         self.quantiles = Table("Quantiles of the gradient norm divided by √parameters, × 1,000")
-        self.signals, self.maps = Signals(workspace, self.guarded), Maps(workspace)
-        self.effects, self.recipes = Effects(workspace), Table(RECIPES, height="20em")
-        state = {
-            "runs": self.runs.table, "score": self.score, "over": self.over, "training": self.maps.training,
-            "table": self.effects.text, "than": self.effects.than,
-        }  # fmt: skip
-        by_run = (
-            self.losses,
-            self.last_losses,
-            self.gradients,
-            self.spikes,
-            self.verdicts,
-            self.quantiles,
-            self.recipes,
+        self.recipes = Table(RECIPES, height="20em")
+        self.signals, self.effects = Signals(workspace, self.guarded), Effects(workspace)
+        trainings, no_maps = _trainings(workspace)
+        self.training = widgets.Dropdown(
+            description="Training", options=trainings, layout={"width": "64em", "max_width": "100%"}
         )
-        parts = {
-            **dict.fromkeys((self.live, self.dev, self.best), ("runs", "score", "over")),
-            **dict.fromkeys(by_run, ("runs",)),
-        }
+        self.maps = ViewSection(self._map, ("training",))
+        state = {
+            "runs": self.runs.table, "score": self.score, "over": self.over, "training": self.training,
+            **self.effects.state,
+        }  # fmt: skip
+        tables = (self.verdicts, self.quantiles, self.recipes)
+        sections = [
+            self.effects.section, self.dev, self.gradients,
+            Section(("runs",), tables, self._show_tables),
+            Section(("runs",), (self.live,), lambda: self.live.say(_progress(self.runs.chosen))),
+            Section(("runs",), (), lambda: self.signals.show(self.runs.chosen)),
+        ]  # fmt: skip
         body = [
-            self.runs, row(self.score, self.over), self.live, self.dev, columns(self.best, self.verdicts),
-            self.losses, self.last_losses, self.gradients, columns(self.spikes, self.quantiles),
+            self.runs, row(self.score, self.over), self.live, self.dev.chart, columns(self.dev.table, self.verdicts),
+            self.losses, self.gradients.chart, columns(self.gradients.table, self.quantiles),
             self.recipes,
             heading("Which signals enter each normalisation layer?"), self.signals,
-            heading("Which Transformers converge?"), self.maps,
+            heading("Which Transformers converge?"), row(self.training), Note(no_maps), self.maps,
             heading("Does a change gain, or does it only gain time?"), self.effects,
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        if "training" in changed:
-            self.maps.show()
-        if changed & {"table", "than"}:
-            self.effects.show()
-        chosen = self.runs.chosen
-        if "runs" in changed:
-            self.signals.show(chosen)
-        if not chosen:
-            self.live.say(self.runs.none_chosen("No runs yet: start one on the page Train."))
-            return
-        view = DEV_CURVE.view(chosen, score=self.score.value, over=self.over.value)
-        self.dev.show(view.figure)
-        self.best.show(view.frame.round(2).reset_index(drop=True))
-        if "runs" in changed:
-            view = LOSS_CURVE.view(chosen)
-            self.losses.show(view.figure)
-            self.last_losses.show(_named_terms(view.frame))
-            view = GRADIENT_CURVE.view(chosen)
-            self.gradients.show(view.figure)
-            self.spikes.show(view.frame.round(3).reset_index(drop=True))
-            trained = [run for run in chosen if run.origin.imported is None]
-            self.verdicts.show(_verdicts(trained))
+    def _map(self) -> View | None:
+        return trainability_view(self.training.value) if self.training.value else None
+
+    def _show_tables(self) -> None:
+        if chosen := self.runs.chosen:
+            self.verdicts.show(_verdicts([run for run in chosen if run.origin.imported is None]))
             self.quantiles.show(_quantiles(chosen))
             self.recipes.show(differing_settings(chosen))
-        self.live.say(_progress(chosen))
 
 
 def dynamics_page(workspace: Workspace | None = None) -> DynamicsPage:
@@ -114,7 +104,7 @@ def dynamics_page(workspace: Workspace | None = None) -> DynamicsPage:
 
 
 def _named_terms(losses: pd.DataFrame) -> pd.DataFrame:
-    return losses.rename(columns=lambda term: term.replace("_", " ")).round(3)
+    return losses.rename(columns=lambda term: term.replace("_", " "))
 
 
 def _verdicts(runs: list[Run]) -> pd.DataFrame:
@@ -141,3 +131,13 @@ def _progress(runs: list[Run]) -> str:
     unscored = mentioned(run for run in runs if run.log.metrics("validation").empty)
     live = f"Still training, with live updates: {training}. " if training else ""
     return live + (f"No evaluation yet: {unscored}." if unscored else "")
+
+
+def _trainings(workspace: Workspace) -> tuple[list[str], str]:
+    """Return the training settings of the available maps, and a message if there are none."""
+    try:
+        maps = read_map(map_path(workspace))
+    except NmtlabError as error:
+        return [], str(error)
+    missing = "" if len(maps) else "No trainability map yet: run 'nmtlab trainability'."
+    return list(dict.fromkeys(maps["training"])), missing

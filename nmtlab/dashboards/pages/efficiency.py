@@ -18,9 +18,11 @@ from nmtlab.analysis.search.translation_speed import (
     stored_efficiency,
 )
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import offer, row
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.workspace import Workspace
 
@@ -53,7 +55,8 @@ class EfficiencyPage(Page):
     """Settings measured on one text and machine, in a figure and a table."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace, self._stored, self._found = workspace, pd.DataFrame(), pd.DataFrame()
+        self._workspace = workspace
+        self._stored = self._found = self._shown = pd.DataFrame()
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "56em", "max_width": "100%"})
         self.cost = widgets.Dropdown(
             description="Cost", options=[(name, cost) for cost, name in COSTS.items()], layout=_WIDE
@@ -65,10 +68,12 @@ class EfficiencyPage(Page):
         super().__init__(
             PAGE,
             {"text": self.text, "cost": self.cost, "line": self.lines},
-            self._answer,
+            [
+                Section(("text", "cost"), (self.hint, self.lines), self._show_lines),
+                Section(("text", "cost", "line"), (self.chart,), self._draw),
+            ],
             [row(self.text, self.cost), self.hint, self.damaged, self.chart, self.lines],
             self._look,
-            dict.fromkeys((self.hint, self.chart, self.lines), ("text", "cost")),
         )
 
     def _look(self) -> Collection[str]:
@@ -78,26 +83,26 @@ class EfficiencyPage(Page):
         self.damaged.say(f"Damaged, and left out: {names}." if names else "")
         if stored.equals(self._stored):
             return ()
-        self._stored, before = stored, self.text.value
-        self._found = medians(stored)
-        places = list(dict.fromkeys(_place(line) for line in self._found.itertuples()))
-        self.text.options = places
-        self.text.value = before if before in places else next(iter(places), None)
+        self._stored, self._found = stored, medians(stored)
+        offer(self.text, tuple(dict.fromkeys(_place(line) for line in self._found.itertuples())))
         return ("text",)
 
-    def _answer(self, changed: set[str]) -> None:
+    def _show_lines(self) -> None:
+        self._shown = pd.DataFrame()
         if not self.text.value:
             self.hint.say(_NONE if self._stored.empty else "Choose what to show.")
             return
         found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
         keys = pd.Index([_key(line) for line in found.itertuples()])
-        found = found.assign(frontier=frontier(found, self.cost.value, margin=NOISE)).set_index(keys)
-        if changed & {"text", "cost"}:
-            self.lines.show(_table(found))
-            self.hint.say(f"{_measured(found)} {_ELSEWHERE}")
-        title = f"BLEU and {COSTS[self.cost.value].partition(',')[0]} on {found['corpus'].iloc[0]}"
-        chosen = self.lines.value or ""
-        self.chart.show(efficiency_figure(found, self.cost.value, title, published_efficiency(), chosen))
+        self._shown = found.assign(frontier=frontier(found, self.cost.value, margin=NOISE)).set_index(keys)
+        self.lines.show(_table(self._shown))
+        self.hint.say(f"{_measured(self._shown)} {_ELSEWHERE}")
+
+    def _draw(self) -> None:
+        if len(self._shown):
+            title = f"BLEU and {COSTS[self.cost.value].partition(',')[0]} on {self._shown['corpus'].iloc[0]}"
+            chosen = self.lines.value or ""
+            self.chart.show(efficiency_figure(self._shown, self.cost.value, title, published_efficiency(), chosen))
 
     def _clicked(self, point: dict[str, Any]) -> None:
         if point["customdata"]:

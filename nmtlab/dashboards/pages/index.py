@@ -8,8 +8,10 @@ import pandas as pd
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.frame.links import link_to_line, links_to
-from nmtlab.dashboards.frame.page import Note, Page, heading, html
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import counted, measured_claims, not_measured, overall
@@ -19,10 +21,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=0,
-    title="nmtlab",
-    question="Why do low-resource translation systems behave as they do?",
-    name="index",
+    place=0, title="nmtlab", question="Why do low-resource translation systems behave as they do?", name="index"
 )
 
 _WHOSE = (
@@ -51,12 +50,13 @@ def index_page(workspace: Workspace | None = None) -> Page:
     more = " ".join(_waiting(not_measured(found)))
     look, look_at_runs = html(), html()
 
-    def update(changed: set[str]) -> None:
-        if "claim" in changed:
-            selected = found[found["claim"] == claims.value]
-            numbers.show(_numbers(selected))
-            available = set(runs.table.frame.index)
-            look.value = "".join(f"<div>{links}</div>" for links in _links_by_pair(selected, available, workspace))
+    def show_claim() -> None:
+        selected = found[found["claim"] == claims.value]
+        numbers.show(_numbers(selected))
+        available = set(runs.table.frame.index)
+        look.value = "".join(f"<div>{links}</div>" for links in _links_by_pair(selected, available, workspace))
+
+    def show_links() -> None:
         look_at_runs.value = f"Open in: {links_to(runs.chosen)}" if runs.chosen else ""
 
     body = [
@@ -65,7 +65,8 @@ def index_page(workspace: Workspace | None = None) -> Page:
         Note(more, f"{_WHOSE} Effects are in points of the measure. {RULE}"),
         counts, claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
-    return Page(PAGE, {"claim": claims, "runs": runs.table}, update, body, runs.refresh, {numbers: ("claim",)})
+    sections = [Section(("claim",), (numbers,), show_claim), Section(("runs",), (), show_links)]
+    return Page(PAGE, {"claim": claims, "runs": runs.table}, sections, body, runs.refresh)
 
 
 def _waiting(claims: Sequence[Claim]) -> Iterator[str]:

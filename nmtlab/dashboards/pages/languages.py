@@ -5,20 +5,22 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, parent_of, unmet
+from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, parent_of
 from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS
 from nmtlab.analysis.languages.movement import MOVEMENT
 from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
 from nmtlab.analysis.states.neighbours import source_neighbours
 from nmtlab.dashboards.frame.about import About, Sentence
-from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection
 from nmtlab.dashboards.frame.systems import can_decode, system_of
+from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.parts.many_languages import ManyLanguages
 from nmtlab.dashboards.parts.relatives import Measured
-from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import button, columns, row, show_if
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
@@ -64,38 +66,43 @@ class LanguagesPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         title = "Children, and runs of several directions"
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST, many=False, title=title)
+        none = (
+            "No run here has a parent or several directions: train one with 'nmtlab train CHILD --parent RUN', or with "
+            "'more_corpora' in its recipe."
+        )
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST, many=False, title=title, none=none)
         self.hint, self.taken = Note(), Table("What the child took over", height="12em")
-        self.moved, self.medians = Chart(), Table("Median movement, by how often the type occurs")
+        self.movement = answers(MOVEMENT, self.runs, "Median movement, by how often the type occurs")
         self.word = widgets.Text(description="Subword", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest source types", pick="one", height="22em")
         self.cognates = Table("Is the nearest word of the parent's language the translation?")
         self.kind = widgets.Dropdown(description="Show", options=_WORDS)
-        self.find = widgets.Button(description="Compare the words of both texts", layout={"width": "18em"})
+        wide = {"width": "18em"}
+        self.find = button("Compare the words of both texts", self._compare_words, self.guarded, layout=wide)
         self.words, self.work = Table("Words of the child's text", height="22em"), Work(self.guarded)
-        self.measured, self.many = Measured(), ManyLanguages(workspace, self.guarded)
+        self.measured, self.many = Measured(), ManyLanguages(workspace, self.runs, self.guarded)
         self._workspace = workspace
-        self.find.on_click(lambda _: self._compare_words())
-        self.selection = Selection(PAGE, (self.moved,), (self.words, self.neighbours))
+        self.selection = Selection(PAGE, (self.movement.chart,), (self.words, self.neighbours))
         self.selection.follow_rows(self.neighbours, side="source")
         state = {
-            "runs": self.runs.table, "word": self.word, "kind": self.kind, "figure": self.measured.figure,
+            "runs": self.runs.table, "word": self.word, "kind": self.kind, **self.measured.state,
             **self.many.state, "selected": self.selection,
         }  # fmt: skip
-        parts = {
-            **dict.fromkeys((self.taken, self.moved, self.medians, self.cognates), ("runs",)),
-            self.hint: ("runs", "word"),
-            self.neighbours: ("runs", "word", "selected"),
-            self.selection: ("runs",),
-            self.words: ("runs", "kind"),
-            self.work: ("runs",),
-            **self.many.parts,
-        }
+        sections = [
+            Section(("word",), (), self._select_typed),  # before others change it: if a person did
+            self.measured.section, *self.many.sections,
+            Section(("runs",), (self.hint, self.taken, self.selection, self.work), self._show_run),
+            self.movement,
+            Section(("runs",), (self.cognates,), self._show_cognates),
+            Section(("runs", "kind"), (self.words,), self._show_words),
+            Section(("selected",), (), self._follow),
+            Section(("runs", "word"), (self.neighbours,), self._show_neighbours),
+        ]  # fmt: skip
         self.child = widgets.VBox(
             [
                 self.taken, heading("How far do the vectors move while the child learns?"),
-                self.moved, self.selection,
-                columns(self.medians, widgets.VBox([self.word, self.neighbours])), self.cognates,
+                self.movement.chart, self.selection,
+                columns(self.movement.table, widgets.VBox([self.word, self.neighbours])), self.cognates,
                 heading("Which words does the parent's text have, and do they mean the same?"),
                 row(self.kind, self.find, self.work), self.words,
             ]
@@ -103,60 +110,46 @@ class LanguagesPage(Page):
         body = [
             self.runs, self.hint, self.many, self.child, heading("What was measured over seeds"), self.measured,
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        if "figure" in changed:
-            self.measured.show()
-        run = next(iter(self.runs.chosen), None)
-        self.many.show(run if run and unmet(run, (NEURAL, SEVERAL_DIRECTIONS)) is None else None, changed)
-        is_child = run is not None and _PARENT.met(run)
-        self.child.layout.display = "" if is_child or run is None else "none"
-        if run is None:
-            self.hint.say(
-                "No run here has a parent or several directions: train one with 'nmtlab train CHILD --parent RUN', or "
-                "with 'more_corpora' in its recipe."
-            )
-        elif is_child:
-            self._show_child(run, changed)
-        else:
+    @property
+    def _child(self) -> Run | None:
+        """The chosen run, if it has a parent."""
+        run = self.runs.first
+        return run if run and _PARENT.met(run) else None
+
+    def _show_run(self) -> None:
+        """Show what the run has from its parent, if it has one."""
+        run, child = self.runs.first, self._child
+        show_if(child or not run, self.child)
+        if child:
+            inheritance = Inheritance.of(child.inheritance)
+            summary = inheritance.summary()
+            self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
+            self.taken.show(_taken(inheritance))
+            self.selection.offer([child], Sentence(), ())
+        elif run:
             self.hint.say(f"Trained in {len(run.directions)} directions: {_named(run)}.")
 
-    def _show_child(self, run: Run, changed: set[str]) -> None:
-        inheritance = Inheritance.of(run.inheritance)
-        summary = inheritance.summary()
-        self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
-        if "runs" in changed:
-            view = MOVEMENT.view(run)
-            self.taken.show(_taken(inheritance))
-            self.moved.show(view.figure)
-            self.selection.offer([run], Sentence(), ())
-            self.medians.show(view.frame.round(2))
-            self._show_cognates(run)
-        if changed & {"runs", "kind"}:
-            self._show_words(run)
-        self._follow(changed)
-        if changed & {"runs", "word", "selected"}:
-            self._show_neighbours(run)  # last, since it fails for unknown words
+    def _select_typed(self) -> None:
+        word = self.word.value.strip()
+        self.selection.select(Token("source", None, word) if word else None)
 
-    def _follow(self, changed: set[str]) -> None:
-        """Select the subword that was typed, or show the selected one."""
-        token, word = self.selection.token, self.word.value.strip()
-        if changed == {"word"}:
-            self.selection.select(Token("source", None, word) if word else None)
-        elif "selected" in changed and token and token.side == "source":
+    def _follow(self) -> None:
+        token = self.selection.token
+        if token and token.side == "source":
             self.word.value = token.word
 
-    def _show_cognates(self, run: Run) -> None:
+    def _show_cognates(self) -> None:
         """Show a stored answer about an artificial language: of others, nobody knows the cognates."""
-        stored = COGNATE_NEIGHBOURS.any_stored(run)
-        self.cognates.layout.display = "none" if stored is None else ""
-        if stored is not None:
+        if (run := self._child) and (stored := COGNATE_NEIGHBOURS.any_stored(run)) is not None:
             self.cognates.show(stored.round(3))
 
-    def _show_words(self, run: Run) -> None:
-        lists = WORDS_OF_PARENT.any_stored(run)
-        self.find.layout.display = "" if lists is None else "none"
+    def _show_words(self) -> None:
+        if self._child is None:
+            return
+        lists = WORDS_OF_PARENT.any_stored(self._child)
+        show_if(lists is None, self.find)
         if lists is None:
             self.words.title = "Words of the child's text: not compared yet, which takes a minute or two"
             self.words.show(pd.DataFrame())
@@ -165,18 +158,19 @@ class LanguagesPage(Page):
         self.words.show(_of_kind(lists, self.kind.value))
 
     def _compare_words(self) -> None:
-        with self.guarded():
-            for run in self.runs.chosen:
-                self.work.start("aligning words ...", 1, self._compared(run))
+        for run in self.runs.chosen:
+            self.work.start("aligning words ...", 1, self._compared(run))
 
     def _compared(self, run: Run) -> Iterator[None]:
         child, parent = (_corpus(one, self._workspace) for one in (run, parent_of(run)))
         WORDS_OF_PARENT.of(run, child=child, parent=parent)
-        self._show_words(run)
+        self._show_words()
         yield
 
-    def _show_neighbours(self, run: Run) -> None:
-        word = self.word.value.strip()
+    def _show_neighbours(self) -> None:
+        run, word = self._child, self.word.value.strip()
+        if run is None:
+            return
         self.neighbours.title = f"Source types nearest to {word}" if word else "Nearest source types: type or click one"
         if not can_decode(run):
             self.neighbours.title = "Nearest source types: this run has no weights here"

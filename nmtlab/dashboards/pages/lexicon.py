@@ -18,12 +18,14 @@ from nmtlab.analysis.lexical.lexicon import (
     table_translations,
 )
 from nmtlab.dashboards.frame.about import About, Sentence
-from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns
+from nmtlab.dashboards.widgets.controls import columns
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
@@ -55,7 +57,8 @@ class LexiconPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST, many=False)
+        none = "No run here has a lexical module: train one with the recipe fixnorm-lex."
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST, many=False, none=none)
         self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
         self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
         self.agreement = Table("Agreement with the aligner: on the best translation, and of the lists")
@@ -66,37 +69,26 @@ class LexiconPage(Page):
         self.selection = Selection(PAGE, (self.chart,), (self.words, self.sentences))
         self.sentences.observe(lambda change: self._go_to(change["new"]), "value")
         sentence = {"text": self.text, "line": self.line, "sentence": self.typed}
-        shown = {"runs": self.runs.table, "word": self.words}
-        state = {**shown, **sentence, "selected": self.selection}
-        parts = {
-            **dict.fromkeys((self.words, self.precision, self.agreement), ("runs",)),
-            **dict.fromkeys((self.chart, self.sentences, self.hint), shown),
-            self.selection: ("runs", *sentence),
-        }
+        state = {"runs": self.runs.table, "word": self.words, **sentence, "selected": self.selection}
+        of_run = (self.words, self.precision, self.agreement, self.hint)
+        sections = [
+            Section(("word",), (), self._select_word),  # before others change it: if a person did
+            Section(("runs",), of_run, self._read),
+            Section(("selected",), (), self._choose_selected),
+            Section(("runs", *sentence), (self.selection,), self._offer_tokens),
+            Section(("runs", "word"), (self.chart, self.sentences), self._show_word),
+        ]
         body = [
             self.runs, self.hint, self.selection,
             columns(self.words, widgets.VBox([self.chart, self.precision, self.agreement])), self.sentences,
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        if not self.runs.chosen:
-            none = "No run here has a lexical module: train one with the recipe fixnorm-lex."
-            self.hint.say(self.runs.none_chosen(none))
-            return
-        run = self.runs.chosen[0]
-        if "runs" in changed:
-            self._read(run)
-        self._follow(changed)
-        if changed & {"runs", "text", "line", "sentence"}:
-            self._offer_tokens(run)
-        word = self.words.value
-        if word is not None and changed & {"runs", "word"}:
-            self._show(word)
-        self.hint.say(_legend(self._tables))
-
-    def _read(self, run: Run) -> None:
+    def _read(self) -> None:
         """Show the lexicon of a run and what it is worth."""
+        self._tables, run = {}, self.runs.first
+        if run is None:
+            return
         self._tables = _tables(run, self._workspace)
         self._texts = by_title(texts(run, self._workspace))
         self._lines = _lines(run, self._texts)
@@ -109,25 +101,33 @@ class LexiconPage(Page):
         if ALIGNED in self._tables:
             agreed = agreement(self._tables[LEARNED], self._tables[ALIGNED])
             self.agreement.show(agreement_by_frequency(agreed).round(3))
+        self.hint.say(_legend(self._tables))
 
-    def _show(self, word: str) -> None:
-        """Show the translations of a word, and its sentences."""
+    def _show_word(self) -> None:
+        """Show the translations of the word, and its sentences."""
+        word = self.words.value
+        if word is None:
+            return
         shown = [table[table["source"] == word].assign(by=by) for by, table in self._tables.items()]
         self.chart.show(lexicon_figure(word, pd.concat(shown)))
         self.sentences.title = f"Sentences with {word}: select one"
         self.sentences.show(self._lines[[word in pieces for pieces in self._pieces]])
 
-    def _follow(self, changed: set[str]) -> None:
-        """Select the word that was chosen by hand, or choose the selected one."""
+    def _select_word(self) -> None:
         token, word = self.selection.token, self.words.value
-        chosen = changed == {"word"} and word is not None
-        if chosen and (token is None or (token.side, token.word) != ("source", word)):
+        if word is not None and (token is None or (token.side, token.word) != ("source", word)):
             self.selection.select(Token("source", None, word))
-        elif "selected" in changed and token and token.side == "source":
+
+    def _choose_selected(self) -> None:
+        token = self.selection.token
+        if token and token.side == "source":
             self.words.choose([token.word])
 
-    def _offer_tokens(self, run: Run) -> None:
+    def _offer_tokens(self) -> None:
         """Offer the tokens of the sentence that was chosen here or on another page."""
+        run = self.runs.first
+        if run is None:
+            return
         typed = self.typed.value.strip()
         same = self._lines["source"] == typed if typed else self._lines.index == _key(self.text.value, self.line.value)
         found = next(self._lines[same].itertuples(), None)

@@ -17,20 +17,24 @@ from nmtlab.analysis.lexical.logits import decompose, logit_figure, with_radius
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
 from nmtlab.dashboards.frame.systems import can_decode, mentioned, of_one_pair, system_of
+from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.parts.projection import VectorProjection
 from nmtlab.dashboards.parts.state_neighbours import StateNeighbours
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, shows_word
 from nmtlab.figures.theme import isolated
+from nmtlab.figures.view import View
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -74,19 +78,21 @@ class NormsPage(Page):
     """Norms of word vectors, nearest neighbours of a word, and the logits of each position, also at another norm r."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
-        self.norms, self.correlations = Chart(), Table("Rank correlation with frequency")
+        none = "No runs yet: train one on the page Train."
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
+        self.norms = ViewSection(self._norms, ("runs",), "Rank correlation with frequency", digits=3)
         self.uncounted = Note()
         self.projection = VectorProjection(self.guarded)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words", pick="one")
         self.system = widgets.Dropdown(description="System", options=[], layout={"width": "26em"})
-        self.sentences = SentenceChooser(workspace)
+        self.sentences = SentenceChooser(workspace, self._fitting, ("runs", "system"))
         self.position = widgets.Dropdown(description="Word", options=[], layout={"width": "26em"})
         self.fixed = widgets.Checkbox(description="all vectors at norm r", indent=False)
         self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
-        self.find = widgets.Button(description="Find mispredicted rare words", layout={"width": "18em"})
-        self.find_names = widgets.Button(description="Find confused names", layout={"width": "18em"})
+        wide = {"width": "18em"}
+        self.find = button("Find mispredicted rare words", self._find, self.guarded, layout=wide)
+        self.find_names = button("Find confused names", self._find_names, self.guarded, layout=wide)
         self.names = Table("Proper names in the references, by training frequency: shares of outcomes")
         self.confused = Table("Names translated as another name of their class")
         self.wrong = Table("Mispredicted rare words, and the deciding term: select one", pick="one", height="15em")
@@ -95,7 +101,7 @@ class NormsPage(Page):
         self.terms = Table("Terms of each candidate's logit", pick="one")
         self.near = StateNeighbours(workspace, self.guarded)
         self._target, self._pieces, self._decomposed = "", list[str](), pd.DataFrame()
-        charts = (self.norms, self.projection.chart, self.logits)
+        charts = (self.norms.chart, self.projection.chart, self.logits)
         for chart in charts:
             chart.on_click(self._clicked)
         tables = (
@@ -104,8 +110,6 @@ class NormsPage(Page):
         self.selection = Selection(PAGE, charts, tables)
         for table in (self.neighbours, self.terms):
             self.selection.follow_rows(table)
-        self.find.on_click(lambda _: self._find())
-        self.find_names.on_click(lambda _: self._find_names())
         self.wrong.observe(lambda _: self._go_to(), "value")
         state = {
             "runs": self.runs.table, "vectors": self.projection.vectors, "projection": self.projection.method,
@@ -113,18 +117,25 @@ class NormsPage(Page):
             **self.sentences.state, "position": self.position, "fixed": self.fixed, "r": self.radius,
             "selected": self.selection,
         }  # fmt: skip
-        sentence = {"runs", "system", "text", "line", "sentence"}
-        parts = {
-            **dict.fromkeys((self.uncounted, self.norms, self.correlations), ("runs",)),
-            self.projection: ("runs", "vectors", "projection"),
-            **dict.fromkeys((self.near, self.selection), sentence),
-            **dict.fromkeys((self.work, self.wrong, self.names, self.confused), ("runs", "system", "text")),
-            **dict.fromkeys((self.logits, self.terms, self.hint), state.keys() - {"selected"}),
-            self.neighbours: ("runs", "word", "system"),
-        }
+        pair = self.sentences.inputs
+        sections = [
+            Section(("position",), (), self._select_position),  # before others change it: if a person did
+            Section(("word",), (), self._select_word),
+            Section(("runs",), (), self._offer_systems),
+            *self.sentences.sections,
+            Section(("runs",), (self.uncounted,), self._name_uncounted),
+            self.norms,
+            Section(("runs", "vectors", "projection", "text"), (self.projection,), self._project),
+            Section(("runs", "system", "text"), (self.work, self.wrong, self.names, self.confused)),
+            Section(pair, (self.near, self.selection), self._offer_sentence),
+            Section(("selected",), (), self._follow),
+            Section(pair | {"position"}, (), self._decompose),
+            Section(pair | {"position", "fixed", "r"}, (self.logits, self.terms, self.hint), self._show_logits),
+            Section(("runs", "word", "system"), (self.neighbours,), self._show_neighbours),
+        ]
         body = [
-            self.runs, self.uncounted, self.norms,
-            columns(self.correlations, widgets.VBox([self.word, self.neighbours])),
+            self.runs, self.uncounted, self.norms.chart,
+            columns(self.norms.table, widgets.VBox([self.word, self.neighbours])),
             self.projection,
             heading("Why this word? The logits at any position, decomposed"),
             columns(
@@ -134,81 +145,59 @@ class NormsPage(Page):
             heading("For which mispredicted rare words did the norm decide?"),
             row(self.find, self.find_names, self.work), self.wrong, columns(self.names, self.confused),
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        runs = self.runs.chosen
-        decodable = [run for run in runs if can_decode(run)]
-        if "runs" in changed:
-            self._offer_systems(decodable)
-        chosen = self._chosen_system()
-        fitting = of_one_pair([chosen, *decodable])[1:] if chosen else []
-        implied = {"runs"} if "system" in changed else set()
-        self.sentences.follow(changed | implied, fitting)
-        chosen = self._chosen_in_direction()
-        if "runs" in changed and runs:
-            self._show_norms(runs)
-        if changed & {"runs", "vectors", "projection"} or ("text" in changed and self.projection.of_states):
-            shown = fitting if self.projection.of_states else decodable
-            self.projection.draw([run for run in shown if run.pipeline.counts_known], self.sentences.chosen_text)
-        if changed & {"runs", "system", "text", "line", "sentence"}:
-            self._offer_positions(chosen)
-            if chosen and self.sentences.source and self._target:
-                self._offer_tokens(chosen)
-        self._follow(changed, chosen)
-        if chosen is None:
-            self.hint.say(_NO_WEIGHTS if runs else self.runs.none_chosen("No runs yet: train one on the page Train."))
-            return
-        if changed & {"runs", "system", "text", "line", "sentence", "position"}:
-            self._decompose(chosen)
-        self._show_logits()
-        if changed & {"runs", "word", "system"}:
-            self._show_neighbours(chosen)  # last, since it fails for unknown words
+    @property
+    def _decodable(self) -> list[Run]:
+        return [run for run in self.runs.chosen if can_decode(run)]
 
-    def _offer_systems(self, runs: list[Run]) -> None:
-        before, names = self.system.value, [run.name for run in runs]
-        self.system.options = [(run.label, run.name) for run in runs]
-        self.system.value = before if before in names else next(iter(names), None)
+    def _offer_systems(self) -> None:
+        offer(self.system, [(run.label, run.name) for run in self._decodable])
 
-    def _chosen_system(self) -> Run | None:
+    @property
+    def _system(self) -> Run | None:
         return next((run for run in self.runs.chosen if run.name == self.system.value), None)
 
-    def _chosen_in_direction(self) -> Run | None:
-        run = self._chosen_system()
-        return run and self.sentences.directed(run)
+    @property
+    def _run(self) -> Run | None:
+        """The chosen system in the direction of the chosen text."""
+        return self._system and self.sentences.directed(self._system)
 
-    def _show_norms(self, runs: list[Run]) -> None:
-        uncounted = [run for run in runs if not run.pipeline.counts_known]
-        if uncounted:
+    def _fitting(self) -> list[Run]:
+        """Return the runs of the language pair of the chosen system."""
+        return of_one_pair(self._decodable, self._system.direction) if self._system else []
+
+    def _name_uncounted(self) -> None:
+        if uncounted := [run for run in self.runs.chosen if not run.pipeline.counts_known]:
             self.uncounted.say(
                 f"{mentioned(uncounted)}: neither norms by frequency nor word vectors in the plane, since {_NO_COUNTS}"
             )
-        counted = [run for run in runs if run.pipeline.counts_known]
-        if not counted:
-            return
-        view = NORMS_BY_FREQUENCY.view(counted, also=self.word.value.strip())
-        self.norms.show(view.figure)
-        self.correlations.show(view.frame.round(3))
+
+    def _norms(self) -> View | None:
+        counted = [run for run in self.runs.chosen if run.pipeline.counts_known]
+        return NORMS_BY_FREQUENCY.view(counted, also=self.word.value.strip()) if counted else None
+
+    def _project(self) -> None:
+        runs = self._fitting() if self.projection.of_states else self._decodable
+        self.projection.draw([run for run in runs if run.pipeline.counts_known], self.sentences.chosen_text)
 
     def _clicked(self, point: dict[str, Any]) -> None:
         """Look at the system of a word that is clicked."""
         self.system.value = dict(self.system.options).get(point["meta"], self.system.value)
 
-    def _offer_tokens(self, run: Run) -> None:
-        """Offer the tokens of the sentence and its translation."""
-        pair = pieces_of(system_of(run), self.sentences.source, self._target)
-        lines = [Line("source", "source", pair.source_pieces), Line("target", "target", pair.target_pieces)]
-        self.near.offer(run, self.sentences.source, self._target)
-        self.selection.offer(self.runs.chosen, self.sentences.where, lines)
+    def _select_position(self) -> None:
+        if place := self.position.value:
+            self.selection.select(Token("target", place, self._pieces[place - 1]))
 
-    def _follow(self, changed: set[str], run: Run | None) -> None:
-        """Select the token or word that was chosen by hand, or choose those that were selected."""
-        if changed == {"position"} and self.position.value:
-            self.selection.select(Token("target", self.position.value, self._pieces[self.position.value - 1]))
-        if changed == {"word"} and run and _is_word(run, self.word.value.strip()):
-            self.selection.select(Token("target", None, self.word.value.strip()))
-        token = self.selection.token
-        if "selected" not in changed or token is None or run is None:
+    def _select_word(self) -> None:
+        word, run = self.word.value.strip(), self._run
+        if run and _is_word(run, word):
+            self.selection.select(Token("target", None, word))
+
+    def _follow(self) -> None:
+        """Choose the token or word that was selected."""
+        token, run = self.selection.token, self._run
+        if token is None or run is None:
             return
         self.near.follow(token)
         place = self.selection.place("target", self._pieces)
@@ -221,30 +210,40 @@ class NormsPage(Page):
     def _draw_also(self, word: str) -> None:
         """Draw a word, too, where only every n-th one is drawn."""
         self.projection.draw_also(word)
-        if not shows_word(self.norms.figure, word):
-            self._show_norms(self.runs.chosen)
+        if not shows_word(self.norms.chart.figure, word):
+            self.norms.show()
 
-    def _show_neighbours(self, run: Run) -> None:
-        word = self.word.value.strip()
+    def _show_neighbours(self) -> None:
+        word, run = self.word.value.strip(), self._run
+        if run is None:
+            return
         found = f"Nearest words to {word} in {run.label}"
         self.neighbours.title = found if word else "Nearest words: type or click one"
         self.neighbours.show(neighbours(system_of(run), word).round(3) if word else pd.DataFrame())
 
-    def _offer_positions(self, run: Run | None) -> None:
-        source = self.sentences.source
-        if run is None or not source:
-            self.position.options, self._pieces = [], []
-            return
-        self._target = self.sentences.reference or system_of(run).translate([source])[0].text
-        pipeline = system_of(run).pipeline
-        self._pieces = [*pipeline.target.tokenizer.split(self._target), "</s>"]
-        before, numbered = self.position.value, enumerate(self._pieces, start=1)
-        self.position.options = [(f"{position}  {piece}", position) for position, piece in numbered]
-        self.position.value = before if before is not None and before <= len(self._pieces) else 1
+    def _offer_positions(self) -> None:
+        before, run, source = self.position.value, self._run, self.sentences.source
+        self._target, self._pieces, numbered = "", [], []
+        if run and source:
+            self._target = self.sentences.reference or system_of(run).translate([source])[0].text
+            self._pieces = [*run.pipeline.target.tokenizer.split(self._target), "</s>"]
+            numbered = [(f"{position}  {piece}", position) for position, piece in enumerate(self._pieces, start=1)]
+        self.position.options = numbered
+        if numbered:
+            self.position.value = before if before is not None and before <= len(numbered) else 1
+
+    def _offer_sentence(self) -> None:
+        """Offer the tokens of the sentence and its translation."""
+        self._offer_positions()
+        if (run := self._run) and self._target:
+            pair = pieces_of(system_of(run), self.sentences.source, self._target)
+            lines = [Line("source", "source", pair.source_pieces), Line("target", "target", pair.target_pieces)]
+            self.near.offer(run, self.sentences.source, self._target)
+            self.selection.offer(self.runs.chosen, self.sentences.where, lines)
 
     def _text(self) -> tuple[Text, Run]:
         """Return the selected text and system."""
-        text, run = self.sentences.chosen_text, self._chosen_in_direction()
+        text, run = self.sentences.chosen_text, self._run
         if text is None or run is None:
             raise NmtlabError(
                 "no text of these runs is available", "select a run with its corpus here or with packed sentences"
@@ -253,22 +252,20 @@ class NormsPage(Page):
 
     def _find_names(self) -> None:
         self.tell("")
-        with self.guarded():
-            text, run = self._text()
-            if stored_translations(run, text.corpus, text.split) is None:
-                raise NmtlabError(
-                    f"run {run.name!r}: its translations of {text.name} are not stored",
-                    f"make them with 'nmtlab evaluate {run.name} --corpus {text.corpus.name} --split {text.split}'",
-                )
-            outcomes = name_translations(run, text.corpus, text.split)
-            self.names.title = f"{run.label}: proper names of the references by training frequency, shares of outcomes"
-            self.names.show(name_accuracy(outcomes).round(3))
-            self.confused.show(confusions(outcomes).drop(columns="more_frequent"))
+        text, run = self._text()
+        if stored_translations(run, text.corpus, text.split) is None:
+            raise NmtlabError(
+                f"run {run.name!r}: its translations of {text.name} are not stored",
+                f"make them with 'nmtlab evaluate {run.name} --corpus {text.corpus.name} --split {text.split}'",
+            )
+        outcomes = name_translations(run, text.corpus, text.split)
+        self.names.title = f"{run.label}: proper names of the references by training frequency, shares of outcomes"
+        self.names.show(name_accuracy(outcomes).round(3))
+        self.confused.show(confusions(outcomes).drop(columns="more_frequent"))
 
     def _find(self) -> None:
-        with self.guarded():
-            text, run = self._text()
-            self.work.start("scoring rare words", text.corpus.count(text.split), self._found(run, text))
+        text, run = self._text()
+        self.work.start("scoring rare words", text.corpus.count(text.split), self._found(run, text))
 
     def _found(self, run: Run, text: Text) -> Iterator[None]:
         tables = []
@@ -285,29 +282,28 @@ class NormsPage(Page):
 
     def _go_to(self) -> None:
         """Show the sentence and position of the selected word."""
-        run = self._chosen_in_direction()
-        if self.wrong.value is None or run is None:
+        if self.wrong.value is None or self._run is None:
             return
         choice = self.wrong.frame.loc[self.wrong.value]
         with self.guarded(), self._together():
             self.sentences.typed.value = ""
             self.sentences.table.choose([choice["line"]])
-            self._offer_positions(run)
+            self._offer_positions()
             self.position.value = int(choice["position"])
         self.selection.select(Token("target", int(choice["position"]), choice["right word"]))
 
-    def _decompose(self, run: Run) -> None:
-        if self.position.value is None:
-            self._decomposed = pd.DataFrame()
-            return
-        self._decomposed = decompose(
-            system_of(run), self.sentences.source, self._target, self.position.value - 1, top=_CANDIDATES
-        )
+    def _decompose(self) -> None:
+        self._decomposed, run, place = pd.DataFrame(), self._run, self.position.value
+        if run and place:
+            self._decomposed = decompose(
+                system_of(run), self.sentences.source, self._target, place - 1, top=_CANDIDATES
+            )
 
     def _show_logits(self) -> None:
         frame = self._decomposed
         if frame.empty:
-            self.hint.say("Type a sentence.")
+            if self.runs.chosen:
+                self.hint.say("Type a sentence." if self._run else _NO_WEIGHTS)
             return
         shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
         self.logits.show(logit_figure(shown))

@@ -17,21 +17,18 @@ from nmtlab.analysis.search.planned_lengths import (
     lengths_figure,
 )
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
-from nmtlab.analysis.search.search_tree import (
-    best_so_far,
-    ended_hypotheses,
-    first_empty_rank,
-    ranked,
-)
+from nmtlab.analysis.search.search_tree import best_so_far, ended_hypotheses, first_empty_rank, ranked
 from nmtlab.dashboards.frame.about import About
-from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
 from nmtlab.dashboards.frame.systems import can_decode, left_out, mentioned, system_of
 from nmtlab.dashboards.parts.beam_tree import Asked, BeamTree, result
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row, show_if
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
@@ -70,9 +67,6 @@ _SCORES = [
 _NO_WEIGHTS = "No search tree: select a run with weights."
 _BUDGET, _PORTION = 20_000, 250  # expansions
 _LEAST = 1e-3  # difference of log-probabilities that is no rounding error
-_RANKING = {"score", "alpha", "gamma"}
-_SEARCH_KEYS = {"runs", "text", "line", "sentence", "beam"}
-"""State keys whose change requires a new search."""
 _RATES = {
     "sentences": "sentences", "complete": "searched exactly", "errors": "search errors",
     "empty": "empty global best", "beam_empty": "empty from the beam", "length_ratio": "length of the global best",
@@ -88,8 +82,8 @@ class SearchPage(Page):
     """The search tree of a sentence step by step, its reranked translations, and stored measurements of whole texts."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
-        self.sentences = SentenceChooser(workspace)
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST)
+        self.sentences = SentenceChooser(workspace, lambda: [run for run in self.runs.chosen if can_decode(run)])
         self.beam = widgets.IntSlider(
             description="Beam", value=8, min=1, max=500, continuous_update=False, layout={"width": "26em"}
         )
@@ -97,10 +91,12 @@ class SearchPage(Page):
         self.score = widgets.Dropdown(description="Rank by", options=_SCORES)
         self.alpha = widgets.FloatSlider(description="α", value=0.6, min=0, max=2, step=0.05)
         self.gamma = widgets.FloatSlider(description="γ", value=0.5, min=-1, max=4, step=0.05)
-        self.exact = widgets.Button(description="Exact search", tooltip="Find the most probable translation")
-        self.tree = BeamTree("Beam search tree", self.guarded, self._select)
-        planned_title = "Beam search tree, one beam per planned length"
-        self.planned_tree = BeamTree(planned_title, self.guarded, self._select)
+        about = "Find the most probable translation"
+        self.exact = button("Exact search", self._start_exact, self.guarded, tooltip=about)
+        self.tree, self.planned_tree = (
+            BeamTree(f"Beam search tree{more}", self.guarded, self._select)
+            for more in ("", ", one beam per planned length")
+        )
         self.lengths, self.curves, self.calibration = Chart(), Chart(), Chart()
         self.hint, self.found, self.work = Note(), Note(), Work(self.guarded)
         self.both = Table("Beam search and exact search")
@@ -112,7 +108,6 @@ class SearchPage(Page):
         self.about_curves = Note()
         self.swept = widgets.Dropdown(description="Curves of", options=[], layout={"width": "26em"})
         self._exact: Iterator[pd.DataFrame] | None = None
-        self.exact.on_click(lambda _: self._start_exact())
         others = (
             self.tree.chart, self.planned_tree.chart, self.sentences.table, self.both, self.ended, self.each,
             *(table for tree in (self.tree, self.planned_tree) for table in (tree.prefix, tree.continued)),
@@ -125,13 +120,17 @@ class SearchPage(Page):
             "alpha": self.alpha, "gamma": self.gamma, "curves": self.swept,
             "selected": self.selection,
         }  # fmt: skip
-        parts = {
-            **dict.fromkeys((self.hint, self.selection, self.tree, self.planned_tree), _SEARCH_KEYS),
-            **dict.fromkeys((self.work, self.found, self.both, self.each, self.lengths), _SEARCH_KEYS),
-            **dict.fromkeys((self.about_curves, self.curves), ("runs", "text", "curves")),
-            **dict.fromkeys((self.rates, self.planned, self.calibration), ("runs", "text")),
-            self.ended: _SEARCH_KEYS | _RANKING,
-        }
+        searched = {*self.sentences.inputs, "beam"}
+        whole = (self.about_curves, self.curves, self.rates, self.planned, self.calibration)
+        sections = [
+            *self.sentences.sections,
+            Section(("runs", "text", "curves"), whole, self._show_measured),
+            Section(searched, (self.work, self.found)),
+            Section(searched, (self.hint, self.selection, self.both, self.each, self.lengths), self._search),
+            Section(searched | {"step"}, (self.tree, self.planned_tree), self._draw),
+            Section(("score",), (), self._offer_parameters),
+            Section(searched | {"score", "alpha", "gamma"}, (self.ended,), self._rank),
+        ]
         body = [
             columns(self.runs, self.sentences),
             columns(widgets.VBox([row(self.beam, self.step), row(self.exact, self.work), self.found]), self.both),
@@ -139,46 +138,41 @@ class SearchPage(Page):
             heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, self.runs.refresh, parts)
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        if changed == {"selected"}:
-            return
-        runs = self.runs.chosen
-        decodable = [run for run in runs if can_decode(run)]
-        self.sentences.follow(changed, decodable)
-        if changed & {"runs", "text", "curves"}:
-            self._measured([self.sentences.directed(run) for run in runs])
-        if changed & _SEARCH_KEYS:
-            self._search(decodable)
-        if changed - _RANKING:
-            for grown in self._grown:
-                grown.draw(self.step.value)
-        for slider, score in ((self.alpha, "length-normalised"), (self.gamma, "word-reward")):
-            slider.layout.display = "" if self.score.value == score else "none"
-        if self._grown and changed - {"step"}:
-            self.ended.show(_ranked(self._grown[0].tree, self._ranking()))
+    def _draw(self) -> None:
+        for grown in self._grown:
+            grown.draw(self.step.value)
 
-    def _search(self, decodable: list[Run]) -> None:
+    def _offer_parameters(self) -> None:
+        show_if(self.score.value == "length-normalised", self.alpha)
+        show_if(self.score.value == "word-reward", self.gamma)
+
+    def _rank(self) -> None:
+        if self._grown:
+            ranking = SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
+            self.ended.show(_ranked(self._grown[0].tree, ranking))
+
+    def _search(self) -> None:
         """Search with the first ordinary run and the first that plans lengths, and translate with all."""
         self._exact = None
         self.tree.clear()
         self.planned_tree.clear()
         self._offer_controls()
-        source, runs = self.sentences.source, self.sentences.runs
+        source, runs, chosen = self.sentences.source, self.sentences.runs, self.sentences.chosen
         if not source:
-            self.hint.say("Type a sentence to see its search tree." if decodable else _NO_WEIGHTS)
+            self.hint.say("Type a sentence to see its search tree." if chosen else _NO_WEIGHTS)
             return
         planning = [run for run in runs if system_of(run).model.plans_length][:1]
         ending = [run for run in runs if not system_of(run).model.plans_length][:1]
         findings = [self._search_ending(run) for run in ending] + [self._search_planning(run) for run in planning]
         self._offer_controls()
-        self.each.show(_translations(runs, source))
-        self.selection.offer(decodable, self.sentences.where, self._lines(runs[0]))
         self.step.max = max((int(grown.tree["step"].max()) for grown in self._grown), default=1)
         self.step.value = self.step.max
+        self.each.show(_translations(runs, source))
+        self.selection.offer(chosen, self.sentences.where, self._lines(runs[0]))
         pair = f"{self.sentences.shown_source}  →  {isolated(self.sentences.reference or '(no reference)')}"
-        self.hint.say(f"{left_out(decodable, runs)} {pair}  —  {'; '.join(findings)}.".strip())
+        self.hint.say(f"{left_out(chosen, runs)} {pair}  —  {'; '.join(findings)}.".strip())
 
     def _select(self, token: Token | None) -> None:
         self.selection.select(token)
@@ -201,9 +195,8 @@ class SearchPage(Page):
 
     def _offer_controls(self) -> None:
         """Show the controls of the tree and of exact search, if they apply."""
-        for controls, wanted in (((self.ranking, self.step), self._grown), ((self.exact,), len(self.tree.tree))):
-            for control in controls:
-                control.layout.display = "" if wanted else "none"
+        show_if(self._grown, self.ranking, self.step)
+        show_if(len(self.tree.tree), self.exact)
 
     def _search_ending(self, run: Run) -> str:
         system = system_of(run)
@@ -222,14 +215,8 @@ class SearchPage(Page):
 
     def _asked(self, system: Translator) -> Asked:
         kept = {name: getattr(system.settings, name) for name in ("length_candidates", "length_weight")}
-        search = self._settings().model_copy(update=kept)
+        search = SearchSettings(score="log-prob", beam_size=self.beam.value, **kept)
         return Asked(system, self.sentences.source, self.sentences.reference, search)
-
-    def _settings(self) -> SearchSettings:
-        return SearchSettings(score="log-prob", beam_size=self.beam.value)
-
-    def _ranking(self) -> SearchSettings:
-        return SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
 
     def _start_exact(self) -> None:
         """Search within the budget, continuing the last search of the sentence."""
@@ -256,8 +243,9 @@ class SearchPage(Page):
             rows.append(result("reference, scored", self.tree.reference.iloc[-1]))
         self.both.show(pd.DataFrame(rows))
 
-    def _measured(self, runs: list[Run]) -> None:
+    def _show_measured(self) -> None:
         """Show stored measurements of the chosen runs over whole texts, and how to get those that are missing."""
+        runs = [self.sentences.directed(run) for run in self.runs.chosen]
         missing = self._show_sweeps(runs), self._show_rates(runs), self._show_plans(runs)
         self.about_curves.say(" ".join(filter(None, missing)))
 
@@ -265,11 +253,8 @@ class SearchPage(Page):
         """Show the curves of one text: those of different texts are not comparable."""
         sweeps = SWEEPS.among(runs)
         names = tuple(dict.fromkeys(sweeps.get("text", ())))
-        if names != self.swept.options:
-            before = self.swept.value
-            self.swept.options = names
-            self.swept.value = before if before in names else next(iter(names), None)
-        self.swept.layout.display = "" if len(names) > 1 else "none"
+        offer(self.swept, names)
+        show_if(len(names) > 1, self.swept)
         if not names:
             return "No beam sweep of these runs yet: run 'nmtlab beam-sweep RUN'."
         shown = sweeps[sweeps["text"] == self.swept.value]

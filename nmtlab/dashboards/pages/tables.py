@@ -5,14 +5,15 @@ from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
-import plotly.graph_objects as go
 
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import line_key
-from nmtlab.dashboards.frame.page import Note, Page, heading
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.parts.trainings import Trainings
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import offer, row, show_if
+from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments import published, with_published
 from nmtlab.experiments.claims.declared import declared_claims
@@ -68,74 +69,79 @@ class TablesPage(Page):
             "table": self.table, "measure": self.measure, "draw": self.draw, "line": self.lines,
             "training": self.trainings.table, "sentence": self.trainings.lines, "selected": self.trainings.selection,
         }  # fmt: skip
-        parts = {
-            **dict.fromkeys((self.hint, self.lines), ("table", "measure")),
-            self.chart: ("table", "measure", "draw"), self.claims: ("table",),
-            self.trainings.table: ("table", "measure", "line"),
-            self.trainings.lines: ("table", "measure", "line", "training"),
-            self.trainings.selection: ("table", "measure", "line", "training", "sentence"),
-        }  # fmt: skip
+        line = {"table", "measure", "line"}
+        sections = [
+            Section(("table",), (self.claims,), self._open),
+            Section(("table", "measure"), (self.hint, self.lines), self._sum_up),
+            Section(("table", "measure", "draw"), (self.chart,), self._draw),
+            Section(line, (self.trainings.table,), self._offer),
+            Section(line | {"training"}, (self.trainings.lines,), self.trainings.look),
+            Section(line | {"training", "sentence"}, (self.trainings.selection,), self.trainings.look_closer),
+        ]
         body = [
             row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
             heading("Runs behind the selected number"), self.trainings,
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, parts=parts)
+        super().__init__(PAGE, state, sections, body)
 
-    def _answer(self, changed: set[str]) -> None:
+    @property
+    def _chosen(self) -> Stored:
+        return self._stored[self.table.value]
+
+    @property
+    def _measure(self) -> Measure:
+        return next(one for one in self._chosen.table.measures if one.name == self.measure.value)
+
+    def _open(self) -> None:
+        """Read the numbers of the chosen table."""
+        self._cells = self._whole = self._summary = pd.DataFrame()
+        if self.table.value is None:
+            return
+        stored = self._chosen
+        cells, whole = read_cells(stored.path), stored_summary(stored, self._workspace)
+        measured = set(cells["metric"])
+        offer(self.measure, [measure.name for measure in stored.table.measures if measure.name in measured])
+        show_if(stored.table.baseline, self.draw)
+        self._cells, self._whole = cells, whole
+        claims = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
+        if claims:
+            self.claims.show(overall(measured_claims(stored.path.parent, claims, self._workspace)))
+
+    def _sum_up(self) -> None:
+        self._summary = pd.DataFrame()
         if self.table.value is None:
             self.hint.say("No measured table here yet: run 'nmtlab reproduce TABLE --save'.")
+        if self._whole.empty:
             return
-        stored = self._stored[self.table.value]
-        if "table" in changed:
-            self._open(stored)
-        if changed & {"table", "measure"}:
-            self._sum_up(stored)
-        if changed & {"table", "measure", "draw"}:
-            self.chart.show(self._drawn(stored))
-        if changed & {"table", "measure", "line"}:
-            self._offer(stored)
-        if changed & {"table", "measure", "line", "training"}:
-            self.trainings.look()
-        elif "sentence" in changed:
-            self.trainings.look_closer()
-
-    def _drawn(self, stored: Stored) -> go.Figure:
-        table, named = stored.table, drawn_labels(self._summary, stored.table, stored.scale)
-        show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
-        self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
-        return table_figure(named, table.title, show, baseline, published_name(stored.scale))
-
-    def _open(self, stored: Stored) -> None:
-        self._cells = read_cells(stored.path)
-        self._whole = stored_summary(stored, self._workspace)
-        measured, before = set(self._cells["metric"]), self.measure.value
-        names = [measure.name for measure in stored.table.measures if measure.name in measured]
-        self.measure.options = names
-        self.measure.value = before if before in names else names[0]
-        self.draw.layout.display = "" if stored.table.baseline else "none"
-        claims = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
-        self.claims.show(overall(measured_claims(stored.path.parent, claims, self._workspace)))
-        self.claims.layout.display = "" if claims else "none"
-
-    def _sum_up(self, stored: Stored) -> None:
-        of_measure = self._whole[self._whole["metric"] == self.measure.value]
-        self._summary = with_published(of_measure, stored.table)
-        begun = self._summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
-        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
-        self.lines.show(_lines(self._summary[begun], stored, _difference(stored.table, measure)))
+        stored, measure = self._chosen, self._measure
+        summary = with_published(self._whole[self._whole["metric"] == measure.name], stored.table)
+        begun = summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
+        self.lines.show(_lines(summary[begun], stored, _difference(stored.table, measure)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
-        not_begun = labelled(self._summary[~begun & (self._summary["missing"] > 0)], stored.table, stored.scale)["row"]
+        not_begun = labelled(summary[~begun & (summary["missing"] > 0)], stored.table, stored.scale)["row"]
         left_out = _missing(not_begun.unique()) + _earlier(self._cells, stored.table)
         self.hint.say(_provenance(stored, measure) + left_out, _reading(stored, measure))
+        self._summary = summary
 
-    def _offer(self, stored: Stored) -> None:
+    def _draw(self) -> None:
+        if self._summary.empty:
+            return
+        table, scale = self._chosen.table, self._chosen.scale
+        named = drawn_labels(self._summary, table, scale)
+        show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
+        self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
+        self.chart.show(table_figure(named, table.title, show, baseline, published_name(scale)))
+
+    def _offer(self) -> None:
+        if self._summary.empty:
+            return
         cells = self._cells[self._cells["metric"] == self.measure.value]
         picked = cells[[key == self.lines.value for key in _keys(cells)]]
         same_row = cells[cells["row"].isin(picked["row"])]
-        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
-        scored = Scored.of(stored, measure, picked["row"].iloc[0], self._workspace) if len(picked) else None
-        self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline], scored)
+        row = picked["row"].iloc[0] if len(picked) else None
+        scored = Scored.of(self._chosen, self._measure, row, self._workspace) if row else None
+        self.trainings.offer(picked, same_row[same_row["column"] == self._chosen.table.baseline], scored)
 
     def _clicked(self, point: dict[str, Any]) -> None:
         self.lines.choose([self._drawn_lines.get(line_key(point["meta"], point["customdata"][0]), "")])

@@ -11,11 +11,13 @@ from nmtlab.analysis.dynamics.convergence import TrainingProgress, training_prog
 from nmtlab.analysis.dynamics.curves import DEV_CURVE
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import links_to
-from nmtlab.dashboards.frame.page import Note, Page, heading, html
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.parts.plan import Plan
 from nmtlab.dashboards.parts.settings import SettingsEditor
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row
+from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.jobs import Job, list_jobs
@@ -54,22 +56,24 @@ class TrainPage(Page):
             layout={"width": "30em"},
             continuous_update=False,
         )
-        self.start = widgets.Button(description="Start training", button_style="primary")
+        self.start = button("Start training", self._start, self.guarded, button_style="primary")
         self.recipe_note, self.hint = Note(), Note()
         self.plan, self.editor = Plan(self.guarded), SettingsEditor(self.settings, self.guarded)
         self.jobs = Table("Trainings started here", pick="one", height="13em")
-        self.stop = widgets.Button(description="Stop", tooltip="Save a checkpoint and stop; can be resumed")
-        self.resume = widgets.Button(description="Resume")
+        about = "Save a checkpoint and stop; can be resumed"
+        self.stop = button("Stop", self._stop, self.guarded, tooltip=about)
+        self.resume = button("Resume", self._resume, self.guarded)
         self.progress, self.links = html(), html(style="nmtlab-links")
         self.curve, self.printed = Chart(), widgets.HTML()
-        self.start.on_click(lambda _: self._start())
-        self.stop.on_click(lambda _: self._stop())
-        self.resume.on_click(lambda _: self._resume())
         state = {
             "corpus": self.corpus, "recipe": self.recipe, "settings": self.settings, "field": self.editor.table,
             "job": self.jobs,
         }  # fmt: skip
-        parts = {self.curve: ("job",), self.hint: ("job", "corpus"), self.plan: ("corpus", "recipe", "settings")}
+        sections = [
+            Section(("job", "corpus"), (self.curve, self.hint), self._watch),
+            Section(("corpus", "recipe", "settings", "field"), (), self._explain),
+            Section(("corpus", "recipe", "settings"), (self.plan,), self._estimate),
+        ]
         watching = widgets.VBox([self.hint, self.progress, self.links])
         body = [
             heading("New training"), row(self.corpus, self.recipe), self.recipe_note,
@@ -77,26 +81,24 @@ class TrainPage(Page):
             heading("Trainings"), columns(widgets.VBox([self.jobs, row(self.stop, self.resume)]), watching),
             columns(self.curve, self.printed),
         ]  # fmt: skip
-        super().__init__(PAGE, state, self._answer, body, self._look, parts)
+        super().__init__(PAGE, state, sections, body, self._look)
 
-    def _answer(self, changed: set[str]) -> None:
-        if changed & {"job", "corpus"}:
-            self._list()
-            self._watch(self._picked())
-        if changed & {"corpus", "recipe", "settings", "field"}:
-            self._prepare(changed)
+    def _settled(self) -> Recipe:
+        return find_recipe(self.recipe.value).with_settings(self.settings.value.split())
 
-    def _prepare(self, changed: set[str]) -> None:
-        """Show what a training with the chosen corpus, recipe and settings would be."""
+    def _explain(self) -> None:
+        """Show the fields of the recipe with the chosen settings."""
         recipe = find_recipe(self.recipe.value)
         self.recipe_note.say(recipe.about)
-        settled = recipe.with_settings(self.settings.value.split())
+        settled = self._settled()
         self.editor.show(recipe, settled)
         self.name.placeholder = self._default_name(settled)
+
+    def _estimate(self) -> None:
         if self.corpus.value is None:
             self.plan.say(f"No corpus here: {_MAKE_ONE}.")
-        elif changed & {"corpus", "recipe", "settings"}:
-            self.plan.estimate(settled, self._opened_corpus())
+        else:
+            self.plan.estimate(self._settled(), self._opened_corpus())
 
     def _default_name(self, recipe: Recipe) -> str:
         return f"{self.corpus.value}.{self.recipe.value}.{recipe.training.seed}" if self.corpus.value else ""
@@ -104,7 +106,10 @@ class TrainPage(Page):
     def _opened_corpus(self) -> ParallelCorpus:
         return ParallelCorpus.open(self._workspace.corpus_folder(self.corpus.value))
 
-    def _watch(self, job: Job | None) -> None:
+    def _watch(self) -> None:
+        """List the trainings, and show how the picked one is doing."""
+        self._list()
+        job = self._picked()
         self.stop.disabled = job is None or not job.alive
         self.resume.disabled = job is None or job.alive or not self._resumable(job)
         self.printed.value = self.progress.value = self.links.value = ""
@@ -125,14 +130,8 @@ class TrainPage(Page):
             self.links.value = f"Open this run in: {links}"
 
     def _look(self) -> set[str]:
-        self._offer_corpora()
+        offer(self.corpus, self._workspace.corpus_names())
         return {"job"} if self._picked() else set()
-
-    def _offer_corpora(self) -> None:
-        corpora, before = self._workspace.corpus_names(), self.corpus.value
-        if tuple(corpora) != tuple(self.corpus.options):
-            self.corpus.options = corpora
-            self.corpus.value = before if before in corpora else next(iter(corpora), None)
 
     def _list(self) -> None:
         jobs, damaged = list_jobs(self._folder)
@@ -143,26 +142,22 @@ class TrainPage(Page):
             self.jobs.choose([jobs[0].name])
 
     def _start(self) -> None:
-        with self.guarded():
-            self.tell("")
-            if self.corpus.value is None:
-                raise NmtlabError("no corpus here", _MAKE_ONE)
-            words = self.settings.value.split()
-            recipe = find_recipe(self.recipe.value).with_settings(words)
-            name = self.name.value.strip() or self._default_name(recipe)
-            if self._workspace.run_folder(name).exists():
-                raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
-            self._opened_corpus()
-            settings = [part for word in words for part in ("--set", word)]
-            self._launch(name, [self.corpus.value, "--name", name, "--recipe", self.recipe.value, *settings])
+        self.tell("")
+        if self.corpus.value is None:
+            raise NmtlabError("no corpus here", _MAKE_ONE)
+        name = self.name.value.strip() or self._default_name(self._settled())
+        if self._workspace.run_folder(name).exists():
+            raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
+        self._opened_corpus()
+        settings = [part for word in self.settings.value.split() for part in ("--set", word)]
+        self._launch(name, [self.corpus.value, "--name", name, "--recipe", self.recipe.value, *settings])
 
     def _resume(self) -> None:
-        with self.guarded():
-            self.tell("")
-            job = self._picked()
-            if job is not None:
-                first = [word for word in job.command[len(_TRAIN) :] if word != "--resume"]
-                self._launch(job.name, [*first, "--resume"])
+        self.tell("")
+        job = self._picked()
+        if job is not None:
+            first = [word for word in job.command[len(_TRAIN) :] if word != "--resume"]
+            self._launch(job.name, [*first, "--resume"])
 
     def _launch(self, name: str, options: list[str]) -> None:
         Job.start(self._folder / name, [*_TRAIN, *options])
@@ -171,11 +166,10 @@ class TrainPage(Page):
         self._changed("job")
 
     def _stop(self) -> None:
-        with self.guarded():
-            self.tell("")
-            if job := self._picked():
-                job.stop()
-                self.hint.say(f"{job.name}: stopping and saving a checkpoint; can be resumed.")
+        self.tell("")
+        if job := self._picked():
+            job.stop()
+            self.hint.say(f"{job.name}: stopping and saving a checkpoint; can be resumed.")
 
     def _picked(self) -> Job | None:
         name = self.jobs.value

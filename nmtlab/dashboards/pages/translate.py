@@ -13,14 +13,16 @@ from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.lexical.tokens import token_figure, token_probabilities
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.examples import example
-from nmtlab.dashboards.frame.page import Note, Page
+from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection, lines_of
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS
 from nmtlab.dashboards.frame.systems import left_out, mentioned, of_one_pair, of_one_source, system_of
 from nmtlab.dashboards.parts.intervention import InterventionControls
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import columns, offer, row, show_if
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import RunError
@@ -46,10 +48,7 @@ PAGE = About(
     question="How do the systems translate your sentence, and how confident are they in each token?",
     name="translate",
     needs=DECODING,
-    tokens={
-        ("target", True): "How sure is each system of it?",
-        ("source", True): "How do the systems translate it?",
-    },
+    tokens={("target", True): "How sure is each system of it?", ("source", True): "How do the systems translate it?"},
     address=_in_address,
 )
 
@@ -64,7 +63,8 @@ class TranslatePage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.runs = RunChooser(workspace, needs=PAGE.needs, first=FIRST)
+        none = "No run with weights yet: train one on the page Train."
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
         self.typed = widgets.Textarea(
             placeholder="Type or paste text, one sentence per line, and click outside the box to translate",
             continuous_update=False,
@@ -85,71 +85,51 @@ class TranslatePage(Page):
         self.selection = Selection(PAGE, (self.tokens, self.attention), (self.found,))
         state = {
             "runs": self.runs.table, "from": self.source, "into": self.target, "text": self.typed, "beam": self.beam,
-            "best": self.best, "begin": self.begun, "pick": self.found,
+            "best": self.best, "begin": self.begun, "pick": self.found, "origin": self.origin,
+            "selected": self.selection,
         }  # fmt: skip
-        requested = ("runs", "from", "into", "text", "beam", "best", "begin")
-        parts = {
-            **dict.fromkeys((self.found, self.work), requested),
-            **dict.fromkeys((self.tokens, self.attention, self.hint, self.intervention, self.selection), state),
-        }
+        requested = state.keys() - {"pick", "origin", "selected"}
+        details = (self.tokens, self.attention, self.hint, self.intervention, self.selection)
+        sections = [
+            Section(("runs",), (), self._offer_languages),
+            Section(requested, (self.found, self.work), self._start),
+            Section(requested | {"pick", "origin"}, details, self._inspect),
+            Section(state, (), lambda: self.intervention.follow(self.selection.token)),
+        ]
         controls = row(self.source, self.target, self.beam, self.best, self.begun)
         body = [
             columns(self.runs, widgets.VBox([self.typed, controls])),
             self.work, self.hint, self.found, self.selection, columns(self.tokens, self.attention), self.intervention,
         ]  # fmt: skip
-        super().__init__(
-            PAGE,
-            {**state, "origin": self.origin, "selected": self.selection},
-            self._answer,
-            body,
-            self.runs.refresh,
-            parts,
-        )
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
 
-    def _answer(self, changed: set[str]) -> None:
-        if changed == {"selected"}:
-            self.intervention.follow(self.selection.token)
-            return
-        chosen = self.runs.chosen
-        if not chosen:
-            self.hint.say(self.runs.none_chosen("No run with weights yet: train one on the page Train."))
-            return
-        if "runs" in changed:
-            self._offer_languages(chosen)
-        runs = self._directed(chosen)
-        lines = self._lines(runs)
-        if not lines:
-            self.hint.say("Type a sentence to translate.")
-            return
-        if changed - {"pick"}:
+    def _start(self) -> None:
+        if lines := self._lines():
             self.work.start("translating", sum(len(able) for _, able in lines), self._translate(lines))
-        self._inspect(chosen, lines)
 
-    def _offer_languages(self, runs: list[Run]) -> None:
+    def _offer_languages(self) -> None:
         """Offer the languages of the runs, if any of them has several directions."""
-        ways = [way for run in runs for way in run.directions]
-        several = any(len(run.directions) > 1 for run in runs)
-        for control, codes in zip((self.source, self.target), zip(*ways, strict=True), strict=True):
-            options = (_DEFAULT, *((code, code) for code in dict.fromkeys(codes))) if several else (_DEFAULT,)
-            if options != control.options:
-                before = control.value
-                control.options = options
-                control.value = before if before in codes and several else ""
-            control.layout.display = "" if several else "none"
+        several = any(len(run.directions) > 1 for run in self.runs.chosen)
+        ways = [way for run in self.runs.chosen for way in run.directions] if several else []
+        for place, control in enumerate((self.source, self.target)):
+            codes = dict.fromkeys(way[place] for way in ways)
+            offer(control, [_DEFAULT, *((code, code) for code in codes)])
+            show_if(several, control)
 
-    def _directed(self, runs: list[Run]) -> list[Run]:
+    def _directed(self) -> list[Run]:
         """Return the runs that translate in the chosen direction, opened in it."""
         found = []
-        for run in runs:
+        for run in self.runs.chosen:
             with suppress(RunError):
                 found.append(run.directed(self.source.value, self.target.value))
         return found
 
-    def _lines(self, runs: list[Run]) -> list[tuple[str, list[Run]]]:
+    def _lines(self) -> list[tuple[str, list[Run]]]:
         """Return each line with the runs that translate from its language.
 
         Typed text is taken to be in the source language of the first run; without any, each language gets an example.
         """
+        runs = self._directed()
         if not is_blank(self.typed.value):
             typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if not is_blank(line)][:_MAX_LINES]
             return [(line, of_one_source(runs)) for line in typed] if runs else []
@@ -190,7 +170,12 @@ class TranslatePage(Page):
             for place, (text, hypothesis) in enumerate(zip(found.texts, found.hypotheses, strict=True), start=1)
         ]
 
-    def _inspect(self, runs: list[Run], lines: list[tuple[str, list[Run]]]) -> None:
+    def _inspect(self) -> None:
+        runs, lines = self.runs.chosen, self._lines()
+        if not lines:
+            if runs:
+                self.hint.say("Type a sentence to translate.")
+            return
         note = left_out(runs, [run for run in runs if any(run.name == one.name for _, able in lines for one in able)])
         if is_blank(self.typed.value):
             note += " Example sentences, one for each source language, since the box is empty."
@@ -207,7 +192,6 @@ class TranslatePage(Page):
         where = self._where(source, runs, run.direction)
         self.selection.offer(runs, where, [*lines_of(weights), *_reference(where, system)])
         self.intervention.offer(system, source, target, weights)
-        self.intervention.follow(self.selection.token)
         self.hint.say(f"{note} Details of {mentioned([run])} for: {source}".strip())
 
     def _where(self, source: str, runs: list[Run], direction: Direction) -> Sentence:

@@ -1,7 +1,6 @@
 """How often attention and other methods point at the linked word, over a sample of a text, measured on demand."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 
 import ipywidgets as widgets
 import pandas as pd
@@ -9,10 +8,11 @@ import pandas as pd
 from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import SLOW
-from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import has_quick_gradients
+from nmtlab.dashboards.widgets.controls import button, show_if
+from nmtlab.dashboards.widgets.note import heading
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.runs.run import Run
 
 _SHOWN = {
@@ -25,20 +25,16 @@ _SHOWN = {
 
 
 class Agreement(widgets.VBox):
-    """A table of the stored answers, and a button that adds the missing ones.
+    """A table of the stored answers, and a button that adds the missing ones."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         self._runs: Sequence[Run] = ()
         self._text: Text | None = None
         self.fresh = False
         self.table = Table("Shares of target words with a single link, by the source word of highest weight")
         self._work = Work(guarded)
-        self._button = widgets.Button(description="Measure", tooltip="On a sample of 100 sentences of the chosen text")
-        self._button.on_click(lambda _: self._start())
+        about = "On a sample of 100 sentences of the chosen text"
+        self._button = button("Measure", self._start, guarded, tooltip=about)
         super().__init__([heading("Does each method find the linked word?"), self.table, self._button, self._work])
 
     def show(self, runs: Sequence[Run], text: Text | None) -> None:
@@ -60,9 +56,9 @@ class Agreement(widgets.VBox):
         rows = [row.assign(run=run.label, method=method) for (run, method), row in known.items()]
         frame = pd.concat(rows, ignore_index=True)[["run", "method", *_SHOWN]] if rows else pd.DataFrame()
         self.table.show(frame.rename(columns=_SHOWN).round(3))
-        self.table.layout.display = "" if rows else "none"
-        self.layout.display = "" if found else "none"
-        self._button.layout.display = "none" if len(rows) == len(found) else ""
+        show_if(rows, self.table)
+        show_if(found, self)
+        show_if(len(rows) < len(found), self._button)
 
     def _of(self) -> tuple[str, ...]:
         return (*(run.name for run in self._runs), self._text.name if self._text else "")

@@ -1,7 +1,6 @@
 """The search tree of a sentence: a clicked hypothesis is marked with all that it continues, and is continued."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import ipywidgets as widgets
@@ -9,10 +8,11 @@ import pandas as pd
 
 from nmtlab.analysis.search.search_tree import continue_from, path_to, reference_path, search_tree
 from nmtlab.analysis.search.tree_figure import tree_figure
-from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns
+from nmtlab.dashboards.widgets.controls import button, columns, show_if
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.figures.marks import Token
 from nmtlab.recipe import SearchSettings
 from nmtlab.translation import Translator
@@ -35,24 +35,18 @@ class BeamTree(widgets.VBox):
 
     Args:
         title: of the figure.
-        guarded: context manager of the page that reports errors.
         on_token: called with the token of a node that is selected, and with None when it is selected no more.
     """
 
-    def __init__(
-        self,
-        title: str,
-        guarded: Callable[[], AbstractContextManager[None]],
-        on_token: Callable[[Token | None], None],
-    ) -> None:
+    def __init__(self, title: str, guarded: Guarded, on_token: Callable[[Token | None], None]) -> None:
         self._title, self._guarded, self._on_token = title, guarded, on_token
         self.chart = Chart()
         self.hint = Note("Click a node to select its prefix.")
         self.prefix = Table("Selected prefix", pick="one", height="16em")
-        self.button = widgets.Button(description="Continue from here", tooltip="Decode on from the selected prefix")
+        about = "Decode on from the selected prefix"
+        self.button = button("Continue from here", self._continue, guarded, tooltip=about)
         self.continued = Table("Continued")
         self.chart.on_click(self._clicked)
-        self.button.on_click(lambda _: self._continue())
         super().__init__([self.chart, self.hint, columns(self.prefix, widgets.VBox([self.button, self.continued]))])
         self.clear()
 
@@ -101,8 +95,8 @@ class BeamTree(widgets.VBox):
         """Select the hypothesis of a step and slot; slot 0 is the reference outside the beam."""
         self._path, self._node = None, node
         self.continued.clear()
-        self.hint.layout.display = "none" if node else ""
-        self.button.layout.display = "none"
+        show_if(not node, self.hint)
+        show_if(False, self.button)
         if node is None:
             self.prefix.clear()
             return
@@ -115,15 +109,13 @@ class BeamTree(widgets.VBox):
         length = " (the first token has the log p of the planned length too)" if planned else ""
         self.prefix.title = f"Selected prefix{where}{length}: {last['text'] or '(empty)'}"
         self.prefix.show(_by_token(path))
-        if not (last["ended"] or planned):
-            self.button.layout.display = ""
+        show_if(not (last["ended"] or planned), self.button)
 
     def _continue(self) -> None:
-        with self._guarded():
-            asked = self.asked
-            found = continue_from(asked.system, asked.source, self._path["piece"].tolist(), asked.search).iloc[0]
-            self.continued.title = f"Continued from: {self._path['text'].iloc[-1]}"
-            self.continued.show(pd.DataFrame([result("from this prefix", found), self.best]))
+        asked = self.asked
+        found = continue_from(asked.system, asked.source, self._path["piece"].tolist(), asked.search).iloc[0]
+        self.continued.title = f"Continued from: {self._path['text'].iloc[-1]}"
+        self.continued.show(pd.DataFrame([result("from this prefix", found), self.best]))
 
 
 def result(found_by: str, row: pd.Series) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Two systems side by side, as tables and markup: for the page Compare and for a comparison saved as a file."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from html import escape
 
 import ipywidgets as widgets
@@ -19,10 +19,10 @@ from nmtlab.analysis.comparison.words import (
     word_accuracy_figure,
     word_matches,
 )
-from nmtlab.dashboards.frame.page import Note, heading, html
 from nmtlab.dashboards.frame.saved import saved_page
 from nmtlab.dashboards.frame.selection import Line
 from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.summary import in_words, rounded
@@ -48,6 +48,21 @@ def comparison_file(compared: Compared, about: str) -> str:
         body += _pair(compared, scores, matches, system, than, about)
     body.append(_table("What the translations look like", rounded(output_statistics(compared), 3)))
     return saved_page(f"{', '.join(others)} against {than}", about, {}, body)
+
+
+def buckets(compared: Compared, matches: pd.DataFrame) -> dict[str, Callable[[], pd.DataFrame]]:
+    """Return what words can be put into buckets by, and how; by their training frequency only if that is known.
+
+    Args:
+        compared: the translations.
+        matches: rows of `word_matches`.
+    """
+    by_text = {
+        "kind of word": lambda: by_kind(matches, compared.source_words, compared.names),
+        "length of the sentence": lambda: by_length(matches, compared.reference_words),
+    }
+    by_counts = {"training frequency": lambda: by_frequency(matches, compared.counts)}
+    return {**by_counts, **by_text} if compared.counts else by_text
 
 
 def tally(scores: pd.DataFrame, system: str, than: str) -> str:
@@ -143,17 +158,11 @@ def _pair(
     gains = scores[system] - scores[than]
     most = gains.sort_values(kind="stable").index
     extremes = [*most[::-1][: _MOST_MARKED // 2], *most[: _MOST_MARKED // 2]]
-    pair = matches[matches["system"].isin([than, system])]
-    by = {
-        "kind of word": by_kind(pair, compared.source_words, compared.names),
-        "length of the sentence": by_length(pair, compared.reference_words),
-    }
-    if compared.counts:
-        by = {"training frequency": by_frequency(pair, compared.counts), **by}
+    words_by = buckets(compared, matches[matches["system"].isin([than, system])])
     return [
         heading(f"{system} against {than}"), Note(tally(scores, system, than)),
         _chart(gains_figure(gains, system, than)),
-        *(_chart(word_accuracy_figure(word_accuracy(one), axis, about)) for axis, one in by.items()),
+        *(_chart(word_accuracy_figure(word_accuracy(by()), axis, about)) for axis, by in words_by.items()),
         heading("Largest wins and losses"),
         *(html(marked_sentence(compared, gains, line, [than, system])) for line in dict.fromkeys(extremes)),
         _table("Sentences", sentences(compared, scores, system, than, scores.index)),

@@ -6,6 +6,7 @@ import pandas as pd
 from nmtlab.analysis.attribution.agreement import EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import SLOW, Instead
 from nmtlab.dashboards.frame.systems import has_quick_gradients
+from nmtlab.dashboards.widgets.controls import show_if
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
 from nmtlab.runs.run import Run
@@ -41,7 +42,7 @@ class ContrastControls(widgets.HBox):
         Args:
             weights: attention of all runs, with their `run`, as from `ATTENTION.among`.
         """
-        self.layout.display = "none" if self.is_attention else ""
+        show_if(not self.is_attention, self)
         tokens = weights.drop_duplicates(["run", "target_position"])
         self._pieces = {run: rows["target_piece"].tolist() for run, rows in tokens.groupby("run", sort=False)}
         first = next(iter(self._pieces.values()))

@@ -3,25 +3,28 @@
 from contextlib import suppress
 
 import ipywidgets as widgets
+import pandas as pd
 
-from nmtlab.dashboards.frame.page import Note
-from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import row
-from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.frame.views import ViewSection
+from nmtlab.dashboards.widgets.controls import offer, row
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import find_table
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.stored import stored_tables
 from nmtlab.experiments.shown.effects import effect_view, with_dev_curves
 from nmtlab.experiments.tables.labels import row_label
+from nmtlab.figures.view import View
 from nmtlab.workspace import RESULTS, Workspace
 
 _MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."
-_RISING = "seeds that were still rising"
 
 
 class Effects(widgets.VBox):
-    """The systems of a measured table against one of them; `text` selects table and row, `than` the system."""
+    """The systems of a measured table against one of them; `text` selects table and row, `than` the system.
+
+    `state` holds the widgets that an address stores, and `section` shows the effects.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         available = _available(workspace)
@@ -32,26 +35,21 @@ class Effects(widgets.VBox):
         self.than = widgets.Dropdown(description="Minus", layout={"width": "24em"})
         self.text.observe(lambda _: self._offer(), "value")
         self._offer()
-        self._chart, self._ends = Chart(), Table("At the end, in points of dev BLEU")
+        self.state = {"table": self.text, "than": self.than}
+        self.section = ViewSection(self._view, self.state, "At the end, in points of dev BLEU", shown=_named)
         missing = "" if self._systems else _MISSING
-        super().__init__([row(self.text, self.than), Note(missing), self._chart, self._ends])
+        super().__init__([row(self.text, self.than), Note(missing), self.section.chart, self.section.table])
 
-    def show(self) -> None:
-        """Show the selected table, if any."""
+    def _view(self) -> View | None:
         if not self.text.value:
-            return
+            return None
         table, text, _ = self._systems[self.text.value]
-        view = effect_view(table, text, self.than.value)
-        self._chart.show(view.figure)
-        self._ends.show(view.frame.round(2).rename(columns={"step": "updates", "rising": _RISING}))
+        return effect_view(table, text, self.than.value)
 
     def _offer(self) -> None:
         """Offer the systems of the selected table; the one to compare with stays if the table has it."""
         if self.text.value:
-            systems = self._systems[self.text.value][2]
-            before = self.than.value
-            self.than.options = systems
-            self.than.value = before if before in systems else systems[0]
+            offer(self.than, self._systems[self.text.value][2])
 
 
 def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -70,3 +68,7 @@ def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
 def _label(table: str, row: str) -> str:
     (declared,) = find_table(table).only([row]).rows
     return row_label(declared, "small")
+
+
+def _named(ends: pd.DataFrame) -> pd.DataFrame:
+    return ends.rename(columns={"step": "updates", "rising": "seeds that were still rising"})

@@ -6,9 +6,10 @@ from typing import Any
 import ipywidgets as widgets
 
 from nmtlab.analysis.attention.heads import HEADS, KINDS, all_heads, heads_figure
-from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.controls import show_if
+from nmtlab.dashboards.widgets.note import heading
 from nmtlab.runs.run import Run
 
 
@@ -38,7 +39,7 @@ class Heads(widgets.VBox):
         """
         self.fresh = True
         run = next((run for run in runs if HEADS.fits(run)), None)
-        self.layout.display = "none" if run is None else ""
+        show_if(run, self)
         if run is not None:
             weights = all_heads(system_of(run), source, target).assign(run=run.label)
             self.chart.show(heads_figure(weights, self.kind.value))

@@ -1,27 +1,20 @@
 """Attention interventions: set an attention weight by hand and decode again from there."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.attention.intervention import redecode
-from nmtlab.dashboards.frame.page import Note, heading
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import button, row, show_if
+from nmtlab.dashboards.widgets.note import Note, heading
+from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.figures.marks import Token
 from nmtlab.translation import Translator
 
 
 class InterventionControls(widgets.VBox):
-    """Controls that move attention at one token of a translation, and the resulting translation.
+    """Controls that move attention at one token of a translation, and the resulting translation."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
-        self._guarded = guarded
+    def __init__(self, guarded: Guarded) -> None:
         self._system: Translator | None = None
         self._source = self._target = ""
         self.fresh = False
@@ -30,10 +23,8 @@ class InterventionControls(widgets.VBox):
         self.weight = widgets.FloatSlider(
             description="weight", value=1.0, min=0, max=1, step=0.05, continuous_update=False
         )
-        self.button = widgets.Button(
-            description="Decode again", tooltip="Keep the tokens before it and decode the rest"
-        )
-        self.button.on_click(lambda _: self._decode())
+        about = "Keep the tokens before it and decode the rest"
+        self.button = button("Decode again", self._decode, guarded, tooltip=about)
         self.said = Note()
         controls = row(self.position, self.place, self.weight, self.button)
         super().__init__([heading("What if it attended elsewhere?"), controls, self.said])
@@ -52,7 +43,7 @@ class InterventionControls(widgets.VBox):
         if offered == (self._system, self._source, self._target):
             return
         self._system, self._source, self._target = offered
-        self.layout.display = "none" if system.model.plans_length else ""
+        show_if(not system.model.plans_length, self)
         for control, side in ((self.position, "target"), (self.place, "source")):
             pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
             positions = zip(pieces[f"{side}_piece"], pieces[f"{side}_position"].tolist(), strict=True)
@@ -73,11 +64,10 @@ class InterventionControls(widgets.VBox):
         self.layout.display = "none"
 
     def _decode(self) -> None:
-        with self._guarded():
-            result = redecode(
-                self._system, self._source, self._target, self.position.value, self.place.value, self.weight.value
-            )
-            token = self.position.label.partition(": ")[2]
-            self.said.say(
-                f"{result.text or '(empty)'}  —  p({token}): {result.before:.3f} before, {result.after:.3f} after."
-            )
+        result = redecode(
+            self._system, self._source, self._target, self.position.value, self.place.value, self.weight.value
+        )
+        token = self.position.label.partition(": ")[2]
+        self.said.say(
+            f"{result.text or '(empty)'}  —  p({token}): {result.before:.3f} before, {result.after:.3f} after."
+        )

@@ -1,25 +1,22 @@
 """Blind judging: which of two translations is better?"""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from functools import partial
 from html import escape
 
 import ipywidgets as widgets
 
 from nmtlab.analysis.comparison.judging import Choice, Item, Sheet, agreement, preference
-from nmtlab.dashboards.frame.page import Note, html
+from nmtlab.dashboards.widgets.controls import button
+from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.experiments.results.summary import rounded
 
 
 class JudgingSheet(widgets.VBox):
-    """A sheet for a person: sentence by sentence, two translations without their names, and three buttons.
+    """A sheet for a person: sentence by sentence, two translations without their names, and three buttons."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded
         self._sheet: Sheet | None = None
         self._item: Item | None = None
@@ -29,21 +26,11 @@ class JudgingSheet(widgets.VBox):
         self.item, self.note, self.result = html(), Note(), Note()
         self.people = Table("Agreement of people on the sentences that both judged")
         choices: dict[str, Choice] = {"Left is better": "left", "Equal": "equal", "Right is better": "right"}
-        self.buttons = {choice: widgets.Button(description=name) for name, choice in choices.items()}
-        for choice, button in self.buttons.items():
-            button.on_click(lambda _, choice=choice: self._judge(choice))
-        self.show = widgets.Button(description="Show the result", tooltip="It names the systems: judge first")
-        self.show.on_click(lambda _: self._show_result())
-        super().__init__(
-            [
-                self.person,
-                self.note,
-                self.item,
-                widgets.HBox([*self.buttons.values(), self.show]),
-                self.result,
-                self.people,
-            ]
-        )
+        self.buttons = {choice: button(name, partial(self._judge, choice), guarded) for name, choice in choices.items()}
+        about = "It names the systems: judge first"
+        self.show = button("Show the result", self._show_result, guarded, tooltip=about)
+        controls = widgets.HBox([*self.buttons.values(), self.show])
+        super().__init__([self.person, self.note, self.item, controls, self.result, self.people])
         self.clear()
 
     def offer(self, sheet: Sheet) -> None:
@@ -63,8 +50,8 @@ class JudgingSheet(widgets.VBox):
         with self._guarded():
             sheet, person = self._sheet, self.person.value.strip()
             self._item = sheet.next_item(person) if sheet and person else None
-            for button in self.buttons.values():
-                button.disabled = self._item is None
+            for one in self.buttons.values():
+                one.disabled = self._item is None
             self.item.value = _shown(self._item) if self._item else ""
             self.note.say(self._progress(sheet, person) if sheet else "")
 
@@ -77,22 +64,20 @@ class JudgingSheet(widgets.VBox):
         return f"{done} of {len(sheet)} judged by {person}; every judgement is kept, and you can go on at any time."
 
     def _judge(self, choice: Choice) -> None:
-        with self._guarded():
-            if self._sheet and self._item:
-                self._sheet.judge(self.person.value, self._item.line, choice)
+        if self._sheet and self._item:
+            self._sheet.judge(self.person.value, self._item.line, choice)
         self.result.clear()
         self.people.clear()
         self._next()
 
     def _show_result(self) -> None:
-        with self._guarded():
-            if self._sheet is None:
-                return
-            judgements = self._sheet.judgements()
-            self.result.say(_result(preference(judgements), self._sheet))
-            pairs = agreement(judgements)
-            if len(pairs):
-                self.people.show(rounded(pairs))
+        if self._sheet is None:
+            return
+        judgements = self._sheet.judgements()
+        self.result.say(_result(preference(judgements), self._sheet))
+        pairs = agreement(judgements)
+        if len(pairs):
+            self.people.show(rounded(pairs))
 
 
 def _shown(item: Item) -> str:

@@ -1,14 +1,13 @@
 """Many languages in one run (thesis 4.2): its directions, how alike its languages are, and whether they fight."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import SELF_ATTENTION
+from nmtlab.analysis.access.needs import NEURAL, SELF_ATTENTION, SEVERAL_DIRECTIONS, unmet
 from nmtlab.analysis.access.texts import Text, sentences
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import (
@@ -22,12 +21,14 @@ from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
 from nmtlab.analysis.languages.layers import LANGUAGE_BY_LAYER, SIMILARITY_BY_LAYER
 from nmtlab.analysis.languages.parameters import parameter_counts
 from nmtlab.dashboards.frame.links import link_to_translate
-from nmtlab.dashboards.frame.page import Note, Part, heading, html
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import can_decode
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import columns, row
+from nmtlab.dashboards.widgets.controls import button, columns, offer, row, show_if
+from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -41,34 +42,32 @@ _NO_TEXT = "No text here has several of its directions line by line: make one wi
 class ManyLanguages(widgets.VBox):
     """All directions of a run, the sentences of one of them, its languages by layer, and its gradients.
 
-    `state` holds the widgets that an address stores, `parts` what is shown and the names of `state` it depends on,
-    besides `runs`.
+    `state` holds the widgets that an address stores, besides that of `runs`, and `sections` show the run.
 
     Args:
         workspace: workspace with the texts.
-        guarded: context manager of the page that reports errors.
+        runs: the chooser of the run; one that was not trained in several directions is not shown.
     """
 
-    def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
-        self._workspace, self._guarded = workspace, guarded
+    def __init__(self, workspace: Workspace, runs: RunChooser, guarded: Guarded) -> None:
+        self._workspace, self._runs = workspace, runs
         self._texts: dict[str, ParallelText] = {}
-        self._run: Run | None = None
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
         self.direction = widgets.Dropdown(description="Direction", options=[])
         self.sentences = Table("Sentences: select one", pick="one", height="20em")
         self.matrix, self.layers, self.probes, self.cosines = Chart(), Chart(), Chart(), Chart()
         self.parameters = Table("Parameters: stored, used by the first direction, and trained")
         self.note, self.link, self.work = Note(), html(), Work(guarded)
-        self.measure = widgets.Button(description="Translate and compare", layout={"width": "18em"})
-        self.measure.on_click(lambda _: self._start())
+        self.measure = button("Translate and compare", self._start, guarded, layout={"width": "18em"})
         self.matrix.on_click(self._clicked)
         self.state = {"text": self.text, "direction": self.direction, "line": self.sentences}
-        of_text = ("runs", "text")
-        self.parts: Mapping[Part, Collection[str]] = {
-            **dict.fromkeys((self.note, self.matrix, self.layers, self.probes, self.cosines, self.work), of_text),
-            self.parameters: ("runs",),
-            self.sentences: (*of_text, "direction"),
-        }
+        drawn = (self.note, self.matrix, self.layers, self.probes, self.cosines, self.work)
+        self.sections = [
+            Section(("runs",), (self.parameters,), self._offer),
+            Section(("runs", "text"), drawn, self._draw),
+            Section(("runs", "text", "direction"), (self.sentences,), self._show_sentences),
+            Section(("runs", *self.state), (), self._show_link),
+        ]
         super().__init__(
             [
                 heading("Many languages: which directions does it translate, and how do its languages share it?"),
@@ -78,43 +77,36 @@ class ManyLanguages(widgets.VBox):
             ]
         )  # fmt: skip
 
-    def show(self, run: Run | None, changed: set[str]) -> None:
-        """Show a run of several directions, or nothing.
+    @property
+    def _run(self) -> Run | None:
+        """The chosen run in its default direction, if it has several."""
+        run = self._runs.first
+        return run if run and unmet(run, (NEURAL, SEVERAL_DIRECTIONS)) is None else None
 
-        Args:
-            run: the run, in its default direction.
-            changed: changed names of the page's state, as given to its update.
-        """
-        self._run = run
-        self.layout.display = "" if run else "none"
-        if "runs" in changed:
-            self._offer(run)
-        text = self._texts.get(self.text.value or "")
-        if run is None:
-            return
-        if "runs" in changed:
-            self.parameters.show(parameter_counts(run))
-        self.text.layout.display = "" if text else "none"
-        if text is None:
-            self.direction.layout.display = self.measure.layout.display = "none"
-            self.link.value = ""
-            self.note.say(_NO_TEXT)
-            return
-        if changed & {"runs", "text"}:
-            self._draw(run, text)
-        if changed & {"runs", "text", "direction"}:
-            self._show_sentences(run, text)
-        self._show_link(run, text)
+    @property
+    def _text(self) -> ParallelText | None:
+        return self._texts.get(self.text.value or "")
 
-    def _offer(self, run: Run | None) -> None:
-        """Offer the texts in several directions of a run; without any, the answers stored with it."""
+    def _offer(self) -> None:
+        """Offer the texts in several directions of the run; without any, the answers stored with it."""
+        self._texts, run = {}, self._run
+        show_if(run, self)
         found = parallel_texts(run, self._workspace) if run else []
         if run and not found and any(one.answers(run) for one in _ANALYSES):
             found = [_STORED]
         self._texts = {text.name: text for text in found}
-        _set_options(self.text, {name: name for name in self._texts})
+        offer(self.text, tuple((name, name) for name in self._texts))
+        if run:
+            self.parameters.show(parameter_counts(run))
 
-    def _draw(self, run: Run, text: ParallelText) -> None:
+    def _draw(self) -> None:
+        run, text = self._run, self._text
+        show_if(text, self.text)
+        if run is None or text is None:
+            show_if(False, self.direction, self.measure)
+            if run:
+                self.note.say(_NO_TEXT)
+            return
         found = {one: _stored(run, one, text) for one in _ANALYSES if _corpora(run, one, text) or text is _STORED}
         scores = found[DIRECTION_SCORES]
         shown = stored_direction_scores(run, text.corpora, text.split) if scores is None else scores
@@ -125,29 +117,34 @@ class ManyLanguages(widgets.VBox):
             if (frame := found.get(analysis)) is not None and analysis.figure:
                 chart.show(analysis.figure(frame))
         ways = [corpus.direction for corpus in text.corpora]
-        _set_options(self.direction, {" to ".join(way): "-".join(way) for way in ways})
-        self.direction.layout.display = "" if ways else "none"
+        offer(self.direction, [(" to ".join(way), "-".join(way)) for way in ways])
+        show_if(ways, self.direction)
         missing = [name for one, name in _ANALYSES.items() if one in found and found[one] is None]
-        self.measure.layout.display = "" if missing and text is not _STORED and can_decode(run) else "none"
+        show_if(missing and text is not _STORED and can_decode(run), self.measure)
         few = len(run.directions) > _MOST_DIRECTIONS
         limit = f"Gradients are those of the first {_MOST_DIRECTIONS} directions. " if few else ""
         self.note.say(limit + (f"Not measured on this text: {', '.join(missing)}." if missing else ""))
 
-    def _chosen(self, text: ParallelText) -> ParallelCorpus | None:
-        """Return the corpus of the chosen direction, if the text has one."""
-        return next((one for one in text.corpora if "-".join(one.direction) == self.direction.value), None)
+    @property
+    def _chosen(self) -> ParallelCorpus | None:
+        """The corpus of the chosen direction, if the text has one."""
+        corpora = self._text.corpora if self._text else ()
+        return next((one for one in corpora if "-".join(one.direction) == self.direction.value), None)
 
-    def _show_sentences(self, run: Run, text: ParallelText) -> None:
+    def _show_sentences(self) -> None:
         """Show the sentences of the chosen direction with the run's stored translations."""
-        if corpus := self._chosen(text):
+        run, text, corpus = self._run, self._text, self._chosen
+        if run and text and corpus:
             table = sentences([run], Text(corpus, text.split, False))
             self.sentences.title = f"Sentences, {corpus.source} to {corpus.target}: select one"
             self.sentences.show(table.reset_index().set_index("line", drop=False))
 
-    def _show_link(self, run: Run, text: ParallelText) -> None:
-        corpus, line = self._chosen(text), self.sentences.value
-        source = "" if corpus is None or line is None else str(self.sentences.frame.loc[line, "source"])
-        self.link.value = link_to_translate(run, corpus.direction, source) if source else ""
+    def _show_link(self) -> None:
+        run, corpus, line = self._run, self._chosen, self.sentences.value
+        self.link.value = ""
+        if run and corpus and line is not None:
+            source = str(self.sentences.frame.loc[line, "source"])
+            self.link.value = link_to_translate(run, corpus.direction, source)
 
     def _clicked(self, point: dict[str, Any]) -> None:
         way = f"{point['y']}-{point['x']}"
@@ -155,11 +152,10 @@ class ManyLanguages(widgets.VBox):
             self.direction.value = way
 
     def _start(self) -> None:
-        run, text = self._run, self._texts.get(self.text.value or "")
-        if run is not None and text is not None:
-            with self._guarded():
-                steps = len(text.corpora) + len(_ANALYSES)
-                self.work.start("translating and comparing ...", steps, self._measured(run, text))
+        run, text = self._run, self._text
+        if run and text:
+            steps = len(text.corpora) + len(_ANALYSES)
+            self.work.start("translating and comparing ...", steps, self._measured(run, text))
 
     def _measured(self, run: Run, text: ParallelText) -> Iterator[None]:
         for corpus in text.corpora:
@@ -169,8 +165,8 @@ class ManyLanguages(widgets.VBox):
             if corpora := _corpora(run, analysis, text):
                 analysis.of(run, corpora=corpora, split=text.split)
             yield
-        self._draw(run, text)
-        self._show_sentences(run, text)
+        self._draw()
+        self._show_sentences()
 
 
 _ANALYSES: Mapping[Analysis, str] = {
@@ -199,13 +195,3 @@ def _stored(run: Run, analysis: Analysis, text: ParallelText) -> pd.DataFrame | 
     if text is _STORED:
         return analysis.any_stored(run)
     return analysis.stored(run, corpora=_corpora(run, analysis, text), split=text.split)
-
-
-def _set_options(chooser: widgets.Dropdown, options: Mapping[str, str]) -> None:
-    """Offer values by their titles; a value that is still offered stays chosen."""
-    wanted = tuple(options.items())
-    if wanted != chooser.options:
-        before = chooser.value
-        chooser.options = wanted
-        values: Sequence[str] = tuple(options.values())
-        chooser.value = before if before in values else next(iter(values), None)

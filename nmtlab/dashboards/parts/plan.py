@@ -1,12 +1,11 @@
 """What a training would cost, before it is started."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 
 import ipywidgets as widgets
 
-from nmtlab.dashboards.frame.page import Note
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -14,13 +13,9 @@ from nmtlab.training.cost import CostEstimate, estimate_cost
 
 
 class Plan(widgets.VBox):
-    """The estimated cost of a training, computed in the background.
+    """The estimated cost of a training, computed in the background."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         self._note, self._work = Note(), Work(guarded)
         self.fresh = False
         super().__init__([self._note, self._work])

@@ -1,9 +1,8 @@
 """Output vectors of words, or states of a text, in the plane: two or three systems side by side."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import partial
 
 import ipywidgets as widgets
@@ -18,10 +17,10 @@ from nmtlab.analysis.states.projection import (
     projection_figure,
     state_figure,
 )
-from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import row
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.controls import row
+from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.errors import how_to_install
 from nmtlab.figures.marks import shows_word
 from nmtlab.runs.run import Run
@@ -36,18 +35,15 @@ _VECTORS = [
 
 
 class VectorProjection(widgets.VBox):
-    """The choice of vectors and of a projection (`vectors`, `method`), and the vectors of some systems in it.
+    """The choice of vectors and of a projection (`vectors`, `method`), and the vectors of some systems in it."""
 
-    Args:
-        guarded: context manager of the page that reports errors.
-    """
-
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         options: list[tuple[str, Method]] = [("PCA", "pca"), ("UMAP", "umap")] if has_umap() else [("PCA", "pca")]
         self.vectors = widgets.Dropdown(description="Vectors", options=_VECTORS)
         self.method = widgets.Dropdown(description="Projection", options=options)
         self.chart, self.work, self.note = Chart(), Work(guarded), Note()
         self.fresh = False
+        self._asked: tuple[object, ...] | None = None
         self._points, self._also, self._figure = pd.DataFrame(), "", projection_figure
         super().__init__([row(self.vectors, self.method, self.note), self.work, self.chart])
         self.clear()
@@ -58,7 +54,7 @@ class VectorProjection(widgets.VBox):
         return self.vectors.value != WORDS
 
     def draw(self, runs: Sequence[Run], text: Text | None) -> None:
-        """Draw vectors of the first runs with weights; nothing if there are none.
+        """Draw vectors of the first runs with weights; nothing if there are none. What is drawn already stays.
 
         Args:
             runs: of one pair of languages if states are drawn.
@@ -66,7 +62,14 @@ class VectorProjection(widgets.VBox):
         """
         if not runs:
             return
+        of_text = text if self.of_states else None
+        steps = [(run.name, run.checkpoints.best_step) for run in runs]
+        asked = (self.vectors.value, self.method.value, of_text, steps)
+        if asked == self._asked:
+            self.fresh = True
+            return
         self.clear()
+        self._asked = asked
         self.layout.display, self.fresh = "", True
         if self.of_states and text is None:
             self.note.say("States are those of the sentences of a text: choose one below.")
@@ -85,6 +88,7 @@ class VectorProjection(widgets.VBox):
 
     def clear(self) -> None:
         """Draw nothing."""
+        self._asked = None
         self.work.stop()
         self._points = pd.DataFrame()
         self.chart.clear()

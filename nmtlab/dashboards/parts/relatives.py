@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 import ipywidgets as widgets
+import pandas as pd
 
-from nmtlab.dashboards.frame.page import Note
-from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.columns import row
-from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.frame.views import ViewSection
+from nmtlab.dashboards.widgets.controls import row
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
 from nmtlab.experiments.shown.cognates import cognate_view
@@ -36,25 +36,25 @@ _VIEWS: Mapping[str, Callable[[], View]] = {
 
 
 class Measured(widgets.VBox):
-    """One of the measured figures; `figure` selects it."""
+    """One of the measured figures; `figure` selects it.
+
+    `state` holds the widget that an address stores, and `section` shows the figure.
+    """
 
     def __init__(self) -> None:
         available = [name for name, view in _VIEWS.items() if _is_measured(view)]
         self.figure = widgets.Dropdown(description="Figure", options=available, layout={"width": "36em"})
-        self._chart, self._numbers = Chart(), Table("Numbers")
+        self.state = {"figure": self.figure}
+        self.section = ViewSection(self._view, self.state, "Numbers", digits=3, shown=_named)
         missing = "" if available else "Nothing measured yet: run 'nmtlab reproduce child-size --save'."
-        super().__init__([row(self.figure), Note(missing), self._chart, self._numbers])
-        if not available:
-            self._chart.clear()
-            self._numbers.clear()
+        super().__init__([row(self.figure), Note(missing), self.section.chart, self.section.table])
 
-    def show(self) -> None:
-        """Show the selected figure, if any."""
-        if self.figure.value:
-            view = _VIEWS[self.figure.value]()
-            self._chart.show(view.figure)
-            numbers = view.frame.round(3).rename(columns=lambda name: name.replace("_", " "))
-            self._numbers.show(numbers.reset_index(drop=True))
+    def _view(self) -> View | None:
+        return _VIEWS[self.figure.value]() if self.figure.value else None
+
+
+def _named(numbers: pd.DataFrame) -> pd.DataFrame:
+    return numbers.rename(columns=lambda name: name.replace("_", " "))
 
 
 def _is_measured(view: Callable[[], View]) -> bool:

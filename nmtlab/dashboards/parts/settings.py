@@ -1,13 +1,11 @@
 """The fields of a recipe with their explanations, and an editor of the selected one."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.dashboards.frame.page import Note
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.explained import ExplainedField, explained_fields
 
@@ -17,10 +15,9 @@ class SettingsEditor(widgets.VBox):
 
     Args:
         settings: text with the changed settings, as in `model.dropout=0.2 model.norm=scale`.
-        guarded: context manager of the page that reports errors.
     """
 
-    def __init__(self, settings: widgets.Text, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, settings: widgets.Text, guarded: Guarded) -> None:
         self._settings, self._guarded = settings, guarded
         self._recipe, self._shown = Recipe(), ("", "")
         self.table = Table("Settings of the recipe: select one to change it", pick="one", height="21em")

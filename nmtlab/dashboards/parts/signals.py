@@ -1,7 +1,6 @@
 """The signals into each normalisation layer of some runs, forward and backward, measured on demand."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 
 import ipywidgets as widgets
 
@@ -14,10 +13,11 @@ from nmtlab.analysis.dynamics.signals import (
     measured_updates,
     signals_figure,
 )
-from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.controls import button, show_if
+from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -27,15 +27,14 @@ class Signals(widgets.VBox):
 
     Args:
         workspace: workspace with the texts to measure on.
-        guarded: context manager of the page that reports errors.
     """
 
-    def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, workspace: Workspace, guarded: Guarded) -> None:
         self._workspace = workspace
         self._runs: Sequence[Run] = ()
         self._chart, self._note, self._work = Chart(), Note(), Work(guarded)
-        self._button = widgets.Button(description="Measure", tooltip="On a sample of the dev sentences of each run")
-        self._button.on_click(lambda _: self._start())
+        about = "On a sample of the dev sentences of each run"
+        self._button = button("Measure", self._start, guarded, tooltip=about)
         super().__init__([self._chart, self._note, self._button, self._work])
 
     def show(self, runs: Sequence[Run]) -> None:
@@ -48,11 +47,11 @@ class Signals(widgets.VBox):
 
     def _draw(self) -> None:
         found = STORED_SIGNALS.among(self._runs)
-        self._chart.layout.display = "" if len(found) else "none"
+        show_if(len(found), self._chart)
         if len(found):
             self._chart.show(signals_figure(found))
         incomplete = [run for run in self._runs if _not_measured(run)]
-        self._button.layout.display = "" if any(self._text(run) for run in incomplete) else "none"
+        show_if(any(self._text(run) for run in incomplete), self._button)
         first = [run for run in self._runs if not all(map(is_of_sample, measured_updates(run).values()))]
         notes = {"Not measured": incomplete, "Measured on the first dev sentences, which are no sample": first}
         said = (f"{note}: {mentioned(some)}." for note, some in notes.items() if some)

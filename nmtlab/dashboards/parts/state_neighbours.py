@@ -1,18 +1,17 @@
 """The training sentences in which a system was in nearly the same state as at a position of the current sentence."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 
 import ipywidgets as widgets
 
 from nmtlab.analysis.access.texts import corpus_of
 from nmtlab.analysis.states.neighbours import SAMPLE, nearest_states
 from nmtlab.analysis.states.token_states import TokenStates, joined, states_in_batches, token_states
-from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import system_of
-from nmtlab.dashboards.widgets.columns import row
+from nmtlab.dashboards.widgets.controls import button, row
+from nmtlab.dashboards.widgets.note import heading
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.dashboards.widgets.work import Work
+from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.figures.marks import Token
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -29,11 +28,10 @@ class StateNeighbours(widgets.VBox):
 
     Args:
         workspace: where the corpora are.
-        guarded: context manager of the page that reports errors.
     """
 
-    def __init__(self, workspace: Workspace, guarded: Callable[[], AbstractContextManager[None]]) -> None:
-        self._workspace, self._guarded = workspace, guarded
+    def __init__(self, workspace: Workspace, guarded: Guarded) -> None:
+        self._workspace = workspace
         self._run: Run | None = None
         self._known: tuple[object, Sample, TokenStates] | None = None
         self.fresh = False
@@ -44,10 +42,9 @@ class StateNeighbours(widgets.VBox):
         self.sample = widgets.IntSlider(
             description="Sentences", value=SAMPLE, min=100, max=5000, step=100, continuous_update=False
         )
-        self.button = widgets.Button(description="Find nearest states")
+        self.button = button("Find nearest states", self._find, guarded)
         self.work, self.found = Work(guarded), Table(_TITLE, height="20em")
         self.where.observe(lambda _: self._offer_tokens(), "value")
-        self.button.on_click(lambda _: self._find())
         controls = row(self.where, self.position, self.sample, self.button, self.work)
         title = heading("Where was the system in nearly the same state in training?")
         super().__init__([title, controls, self.found])
@@ -86,12 +83,11 @@ class StateNeighbours(widgets.VBox):
         self.position.value = before if before is not None and before < len(tokens) else 0
 
     def _find(self) -> None:
-        with self._guarded():
-            if self._run is None:
-                return
-            corpus = corpus_of(self._run, self._workspace)
-            work = self._found(self._run, corpus, self._pair, self.position.value)
-            self.work.start("decoding training sentences", self.sample.value, work)
+        if self._run is None:
+            return
+        corpus = corpus_of(self._run, self._workspace)
+        work = self._found(self._run, corpus, self._pair, self.position.value)
+        self.work.start("decoding training sentences", self.sample.value, work)
 
     def _found(self, run: Run, corpus: ParallelCorpus, pair: tuple[str, str], position: int) -> Iterator[None]:
         system, where = system_of(run), self.where.value

@@ -9,8 +9,8 @@ from nmtlab.analysis.access.texts import MOST, Text, by_title, sentences, side_b
 from nmtlab.analysis.access.translations import source_digest, stored_translations, text_digest
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.links import links_to
-from nmtlab.dashboards.frame.page import Note, html
 from nmtlab.dashboards.frame.selection import Line, Selection
+from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.results.scored import Scored
@@ -89,19 +89,16 @@ class Trainings(widgets.VBox):
                 or self._behind_the_number(name, self._made())
                 or self._alone(name)
             )
-        self.lines.layout.display = "" if self._examples else "none"
         if self._examples:
             self.lines.title = f"{self._examples.title}: select one"
             self.lines.show(self._examples.table.reset_index().set_index("line", drop=False))
         self._hint.say(self._what_lacks(name) if name else "")
-        self.look_closer()
 
     def look_closer(self) -> None:
         """Show the tokens of the selected sentence."""
         pair = labelled(self._pair)
         known = self._examples is not None and "source" in self._examples.table
         if not known or self.lines.value is None or self.table.value not in self._runs:
-            self.selection.clear()
             return
         row, pipeline = self.lines.frame.loc[self.lines.value], pair[-1].pipeline
         targets = {"reference": row["reference"]} | {run.label: row[run.label] for run in pair if run.label in row}

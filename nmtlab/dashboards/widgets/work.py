@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
 
+Guarded = Callable[[], AbstractContextManager[None]]
+"""A context manager of the page that reports errors."""
+
 _DONE = object()
 _PAUSE = 0.001  # seconds for the event loop to handle pending messages
 _QUIET = 0.4  # seconds without a new request before work starts
@@ -18,12 +21,9 @@ class Work(widgets.HBox):
     """A progress bar and a stop button, hidden when no work is running.
 
     Steps run between messages from the browser, in the same thread, so that no state changes during a step.
-
-    Args:
-        guarded: context manager of the page that reports errors.
     """
 
-    def __init__(self, guarded: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded
         self._task: asyncio.Task[None] | None = None
         self.fresh = False

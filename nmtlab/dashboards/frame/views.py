@@ -1,0 +1,66 @@
+"""Sections that show a view: a chart and its numbers."""
+
+from collections.abc import Callable, Collection
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.figures.view import View
+
+
+class ViewSection(Section):
+    """A view as a `chart` and a `table`; `frame` is the table before it is rounded, empty if nothing is shown.
+
+    Args:
+        view: returns it; None if there is nothing to show.
+        inputs: names of the page's state that it depends on.
+        title: of the table; without one, it is not seen.
+        digits: decimals in the table.
+        shown: from the view's table to the one that is shown.
+    """
+
+    def __init__(
+        self,
+        view: Callable[[], View | None],
+        inputs: Collection[str],
+        title: str = "",
+        digits: int = 2,
+        shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table,
+    ) -> None:
+        self._view, self._digits, self._to_show = view, digits, shown
+        self.chart, self.table, self.frame = Chart(), Table(title), pd.DataFrame()
+        super().__init__(inputs, (self.chart, self.table) if title else (self.chart,), self._draw)
+
+    def _draw(self) -> None:
+        self.frame = pd.DataFrame()
+        if view := self._view():
+            self.frame = view.frame
+            self.chart.show(view.figure)
+            self.table.show(self._to_show(view.frame).round(self._digits).reset_index(drop=True))
+
+
+def answers(
+    analysis: Analysis,
+    runs: RunChooser,
+    title: str = "",
+    digits: int = 2,
+    shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table,
+    **arguments: widgets.ToggleButtons,
+) -> ViewSection:
+    """Return a section with the answers of an analysis, as a `ViewSection`, for the chosen runs that it fits.
+
+    Args:
+        arguments: controls whose values are arguments of the analysis, named as in the page's state.
+    """
+
+    def view() -> View | None:
+        fitting = [run for run in runs.chosen if analysis.fits(run)]
+        given = {name: control.value for name, control in arguments.items()}
+        return analysis.view(fitting, **given) if fitting else None
+
+    return ViewSection(view, ("runs", *arguments), title, digits, shown)
