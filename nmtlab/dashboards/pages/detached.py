@@ -34,7 +34,7 @@ _SAMPLE = 100
 _NO_TEXT = "No text of these runs is here: open a workspace with their corpus, or choose packed runs with sentences."
 _READ = (
     "On the left, erasing source words hardly changes the translation: it follows from its beginning. Those that are "
-    "probable all the same, at the top, mislead a reader. Select one, and a token of it, to go on to Attention or Search."
+    "probable all the same, at the top, mislead a reader. Select one, and a token of it, to go on to other pages."
 )
 _NAMES = {
     "source_share": "from the source", "log_prob": "log p per token", "length_ratio": "length ratio",
