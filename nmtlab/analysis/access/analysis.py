@@ -15,7 +15,7 @@ before. A corrected formula gets a new version, and so does an analysis whose de
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -109,10 +109,21 @@ class Analysis:
             return stored.frame()
         check_needs(run, self.needs)
         if question and resumed:
-            return self._by_sentence(run, question, on_progress or (lambda sentences: None), arguments)
+            return _last(self._by_sentence(run, question, arguments), on_progress or (lambda sentences: None))
         watched = {"on_progress": on_progress} if on_progress else {}
         found = self.compute(run, **arguments, **watched)
         return _kept(run, question, found) if question else found
+
+    def steps(self, run: Run, **arguments: Any) -> Iterator[int]:
+        """Compute and store the answer of a generator function unless it is stored; yield how many sentences are new.
+
+        Arguments and errors as of `of`.
+        """
+        run = _in_direction(run, arguments)
+        question = self._question(run, {"start": 0, **arguments})
+        if not self._stored(run, question):
+            check_needs(run, self.needs)
+            yield from self._by_sentence(run, question, arguments)
 
     def stored(self, run: Run, **arguments: Any) -> pd.DataFrame | None:
         """Return the stored answer for a run; None if it would have to be computed.
@@ -215,18 +226,18 @@ class Analysis:
         return found
 
     def _by_sentence(
-        self, run: Run, question: AnswerKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]
-    ) -> pd.DataFrame:
-        """Compute an answer sentence by sentence, with those of an earlier call that was cut off."""
+        self, run: Run, question: AnswerKey, arguments: Mapping[str, Any]
+    ) -> Generator[int, None, pd.DataFrame]:
+        """Compute an answer, with the sentences of an earlier call that was cut off; yield how many are new."""
         log = question.path(run.notes.folder).with_suffix(".jsonl")
         writable = can_write(log.parent)
         with growing(log) if writable else nullcontext([]) as sentences:
-            on_progress(len(sentences))
+            yield len(sentences)
             for rows in self.compute(run, start=len(sentences), **arguments):
                 if writable:
                     append_lines(log, [{"rows": rows}])
                 sentences.append(rows)
-                on_progress(1)
+                yield 1
             frame = _kept(run, question, pd.DataFrame([row for rows in sentences for row in rows]))
             if question.path(run.notes.folder).exists():
                 log.unlink()
@@ -259,6 +270,15 @@ class Analysis:
             direction=run.other_direction,
             about={**named, "nmtlab": nmtlab.__version__},
         )
+
+
+def _last(steps: Generator[int, None, pd.DataFrame], on_progress: Callable[[int], None]) -> pd.DataFrame:
+    """Return what a generator returns at its end."""
+    while True:
+        try:
+            on_progress(next(steps))
+        except StopIteration as end:
+            return end.value
 
 
 def _named(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,8 +61,8 @@ def source_shares(
     run = in_direction(run, corpus)
     system = open_model(run, machine=machine)
     drawn = draw_sample(corpus, split, sample)
-    sources = drawn.sources[start:]
-    for line, source, found in zip(drawn.lines[start:], sources, system.translate(sources), strict=True):
+    for line, source in zip(drawn.lines[start:], drawn.sources[start:], strict=True):
+        (found,) = system.translate([source])
         if not found.hypotheses:
             yield []
             continue

@@ -27,7 +27,7 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=10,
+    place=11,
     title="Efficiency",
     question="Which engine, precision and beam give the best translations for their time, memory or size?",
     name="efficiency",

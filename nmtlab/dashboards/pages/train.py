@@ -28,7 +28,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=12,
+    place=13,
     title="Train",
     question="How does a recipe train on a corpus? Start, watch and stop a training.",
     name="train",

@@ -43,7 +43,7 @@ def _in_address(runs: Sequence[Run], sentence: Sentence) -> dict[str, str]:
 
 
 PAGE = About(
-    place=11,
+    place=12,
     title="Translate",
     question="How do the systems translate your sentence, and how confident are they in each token?",
     name="translate",

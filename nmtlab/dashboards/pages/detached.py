@@ -1,0 +1,126 @@
+"""Translations that hardly depend on their source: candidates for hallucinations."""
+
+from collections.abc import Iterator
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.texts import Text, by_title, texts
+from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, most_detached, source_share_figure
+from nmtlab.dashboards.frame.about import About, Sentence
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.selection import Line, Selection
+from nmtlab.dashboards.frame.systems import left_out, of_one_pair
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.controls import offer
+from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=10,
+    title="Detached translations",
+    question="Which translations have little to do with their source: are they hallucinations?",
+    name="detached",
+    needs=SOURCE_SHARE.needs,
+)
+
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
+_SAMPLE = 100
+_NO_TEXT = "No text of these runs is here: open a workspace with their corpus, or choose packed runs with sentences."
+_READ = (
+    "On the left, erasing source words hardly changes the translation: it follows from its beginning. Those that are "
+    "probable all the same, at the top, mislead a reader. Select one, and a token of it, to go on to other pages."
+)
+_NAMES = {
+    "source_share": "from the source", "log_prob": "log p per token", "length_ratio": "length ratio",
+    "repeats": "repeated 4-grams",
+}  # fmt: skip
+
+
+class DetachedPage(Page):
+    """The source's share of each translation, and the translations by it; computed sentence by sentence, and stored."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._texts = workspace, dict[str, Text]()
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST)
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
+        self.chart, self.hint, self.work = Chart(), Note(), Work(self.guarded)
+        self.table = Table("Translations that depend least on their source first: select one", "one", "30em")
+        self.selection = Selection(PAGE, (), (self.table,))
+        self.chart.on_click(lambda point: self.table.choose([_key(point["meta"], point["customdata"][0])]))
+        state = {"runs": self.runs.table, "text": self.text, "line": self.table, "selected": self.selection}
+        sections = [
+            Section(("runs",), (), self._offer),
+            Section(("runs", "text"), (self.work, self.chart, self.table, self.hint), self._show),
+            Section(("runs", "text", "line"), (self.selection,), self._offer_tokens),
+        ]
+        body = [self.runs, self.text, self.hint, self.work, self.chart, self.selection, self.table]
+        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+
+    @property
+    def _shown(self) -> list[Run]:
+        """The runs that translate in the direction of the chosen text, opened in it."""
+        text = self._texts.get(self.text.value or "")
+        return of_one_pair(self.runs.chosen, text.corpus.direction) if text else []
+
+    def _offer(self) -> None:
+        runs = of_one_pair(self.runs.chosen)
+        self._texts = by_title(text for run in runs for text in texts(run, self._workspace))
+        offer(self.text, tuple(self._texts))
+
+    def _show(self) -> None:
+        """Show what is stored, and compute the rest in the background."""
+        runs = self._shown
+        if not runs:
+            self.hint.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
+            return
+        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_SAMPLE} sentences of the text, at most. {_READ}".strip())
+        self._draw()
+        missing = [run for run in runs if SOURCE_SHARE.stored(run, **self._asked) is None]
+        if missing:
+            self.work.start("erasing words", len(missing) * _SAMPLE, self._compute(missing))
+
+    def _compute(self, runs: list[Run]) -> Iterator[int]:
+        for run in runs:
+            yield from SOURCE_SHARE.steps(run, **self._asked)
+            self._draw()
+
+    @property
+    def _asked(self) -> dict[str, object]:
+        text = self._texts[self.text.value]
+        return {"corpus": text.corpus, "split": text.split, "sample": _SAMPLE}
+
+    def _draw(self) -> None:
+        stored = {run.label: SOURCE_SHARE.stored(run, **self._asked) for run in self._shown}
+        known = [found.assign(run=label) for label, found in stored.items() if found is not None and len(found)]
+        if known:
+            found = pd.concat(known, ignore_index=True)
+            table = most_detached(found).round(2)
+            self.chart.show(source_share_figure(found))
+            self.table.show(table.rename(columns=_NAMES).set_index(pd.Index(map(_key, table["run"], table["line"]))))
+
+    def _offer_tokens(self) -> None:
+        if self.table.value is None:
+            return
+        row = self.table.frame.loc[self.table.value]
+        text, run = self._texts[self.text.value], next(run for run in self._shown if run.label == row["run"])
+        where = Sentence(row["source"], self.text.value, int(row["line"]), text, text.corpus.direction)
+        lines = [
+            Line("source", "source", run.pipeline.source_pieces(row["source"])),
+            Line(row["run"], "target", run.pipeline.target.tokenizer.split(row["translation"])),
+        ]
+        self.selection.offer(self._shown, where, lines)
+
+
+def detached_page(workspace: Workspace | None = None) -> DetachedPage:
+    """Return the page."""
+    return DetachedPage(workspace or Workspace.find())
+
+
+def _key(run: str, line: int) -> str:
+    return f"{run}: {line}"
