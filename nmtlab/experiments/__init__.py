@@ -2,10 +2,11 @@
 
 table = find_table("table-3.6")
 run_grid(cells_of(table, "small"), workspace)
-print(summary(results(table, "small", workspace), table))
+print(Results.collect(table, "small", workspace).summary())
 """
 
-from nmtlab.experiments.results.collected import published, results
+from nmtlab.experiments.results.collected import collected_cells, published
+from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.results.summary import summary, with_published
 from nmtlab.experiments.running.cells import Cell, cells_of, run_cell
 from nmtlab.experiments.running.engines import Engine, in_processes, one_by_one
@@ -20,19 +21,20 @@ __all__ = [
     "TABLES",
     "Cell",
     "Engine",
+    "Results",
     "Row",
     "Scale",
     "Setup",
     "System",
     "Table",
     "cells_of",
+    "collected_cells",
     "estimate_grid",
     "find_table",
     "in_processes",
     "on_ray",
     "one_by_one",
     "published",
-    "results",
     "run_cell",
     "run_grid",
     "summary",

@@ -6,7 +6,7 @@ import pytest
 from support.little_table import little_table
 
 from nmtlab.evaluation import bleu
-from nmtlab.experiments import cells_of, find_table, results, run_grid
+from nmtlab.experiments import cells_of, collected_cells, find_table, run_grid
 from nmtlab.experiments.claims.verdicts import budget
 from nmtlab.experiments.measures.quality import Bleu
 from nmtlab.experiments.tables.corpora import ExternalCorpus
@@ -38,7 +38,7 @@ def test_a_system_is_trained_on_its_text_and_scored_on_the_other(space, table):
     cells = cells_of(table, "tiny")
     assert {cell.corpus.name for cell in cells} == {"tiny"}
     assert run_grid(cells, workspace) == []
-    found = results(table, "tiny", workspace)
+    found = collected_cells(table, "tiny", workspace)
     assert found["corpus"].unique().tolist() == [NEWS]
     for line in found.itertuples():
         run = Run(workspace.run_folder(line.run))

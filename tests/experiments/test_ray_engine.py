@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import cells_of, on_ray, results, run_grid
+from nmtlab.experiments import cells_of, collected_cells, on_ray, run_grid
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
@@ -43,7 +43,7 @@ def test_ray_gives_the_same_table_and_goes_on_with_a_cell_whose_worker_was_kille
     for cell in (first, second):
         ours, theirs = (Run(workspace.run_folder(cell.run)) for workspace in (grid.workspace, space))
         assert losses(ours) == losses(theirs)
-    lines = [results(grid.table, "tiny", workspace) for workspace in (grid.workspace, space)]
+    lines = [collected_cells(grid.table, "tiny", workspace) for workspace in (grid.workspace, space)]
     made = [frame.loc[frame["run"].isin([first.run, second.run]), "value"] for frame in lines]
     assert made[0].tolist() == made[1].tolist()
 

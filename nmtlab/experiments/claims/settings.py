@@ -42,7 +42,7 @@ class Change(OfSeedsAlone):
         """Return the cells of the one number, with the differences as values.
 
         Args:
-            cells: lines of `nmtlab.experiments.results.collected.results`.
+            cells: lines of `CELLS`.
         """
         own, other = (cells[cells["metric"] == one.name] for one in (self.measure, self.than))
         both = own[_CELL].merge(other[[*_CELL, "value"]], "left", _CELL)

@@ -7,13 +7,12 @@ from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments.measures.quality import Bleu, Measure, OfSentences
 from nmtlab.experiments.results.collected import rows_with_text
+from nmtlab.experiments.results.schemas import SIGNATURES
 from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
 from nmtlab.workspace import Workspace
 
 _ROUNDED = 0.05
-
-COLUMNS = ["row", "metric", "language", "signature"]
 
 _FEW = 3
 """As many measures with one signature are named; of more, their number is."""
@@ -32,7 +31,7 @@ def signatures(table: Table, scale: Scale) -> pd.DataFrame:
         language = (setup.tested or setup.corpus).target if isinstance(setup, Setup) else ""
         metrics = {measure.name: _metric(measure, language) for measure in table.measures if language}
         lines += [(row.name, name, language, _signature(metric)) for name, metric in metrics.items() if metric]
-    return pd.DataFrame(lines, columns=COLUMNS)
+    return SIGNATURES.frame(lines)
 
 
 def printed_signatures(found: pd.DataFrame) -> list[str]:
