@@ -8,6 +8,7 @@ from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.options import interrupted
 from nmtlab.cli.tables import print_table, printed
 from nmtlab.experiments import (
+    TABLES,
     Results,
     cells_of,
     estimate_grid,
@@ -27,16 +28,7 @@ from nmtlab.workspace import Workspace
 def reproduce(
     table: Annotated[
         str,
-        typer.Argument(
-            help="On transfer: table-3.2, table-3.3, figure-3.1, related-parents, child-size, transferred-parts, "
-            "transliteration, transfer-transformer. On lexical choice: table-3.4, table-3.6, table-3.8, table-3.10, "
-            "lexical-choice, lexicon-dropout, attention-sink. On normalisation: table-3.12, table-3.13, "
-            "table-3.13-trained-out, table-3.14, table-3.15, table-3.16, table-3.17, figure-3.5, figure-3.7, "
-            "gradients, untrained-gradients. Out of domain: table-3.6-ntrex, table-3.13-trained-out-ntrex. On "
-            "search: search-errors, search-errors-trained-out, ambiguity, length-planning, "
-            "length-planning-trained-out, unseen-lengths. On many languages: many-languages, "
-            "many-languages-trained-out, zero-shot, many-languages-tuning."
-        ),
+        typer.Argument(help=f"Name of a table: {', '.join(table.name for table in TABLES)}."),
     ],
     scale: Annotated[
         Literal["tiny", "small", "thesis"],
