@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from nmtlab.runs.log import append_lines, last_line
-from nmtlab.runs.run import Run
+from nmtlab.runs.training_log import TrainingLog
 
 PROGRAM = """
 import sys
@@ -44,7 +44,7 @@ def test_names_are_checked_and_runs_listed_without_torch(words, data):
 
 def test_a_listing_reads_no_whole_log(nmtlab, data, monkeypatch):
     read = []
-    monkeypatch.setattr(Run, "metrics", lambda run, kind: read.append(run.name))
+    monkeypatch.setattr(TrainingLog, "metrics", lambda log, kind: read.append(kind))
     said = nmtlab("runs", "list")
     assert "whole" in said.out
     assert read == []

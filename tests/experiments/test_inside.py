@@ -35,12 +35,12 @@ def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
 
 
 def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_corpus):
-    logged = run.gradient_norms()
+    logged = run.log.gradient_norms()
     norms = logged["norm"].to_numpy()
     after = np.sort(norms[run.recipe.training.warmup_updates :])
     median = GRADIENT_NORM.value(run, tiny_corpus)
     assert median == after[(len(after) - 1) // 2]
-    parameters = sum(weights.numel() for weights in run.weights()[0].values())
+    parameters = sum(weights.numel() for weights in run.checkpoints.weights()[0].values())
     assert GRADIENT_COMPONENT.value(run, tiny_corpus) == pytest.approx(1000 * median / math.sqrt(parameters), rel=0.01)
     without = Run(run.folder)
     vars(without)["recipe"] = run.recipe.with_changes({"training.schedule": "no-warmup"})
@@ -65,7 +65,7 @@ def test_converged_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdi
 def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(
     run, tiny_corpus, measures, trained
 ):
-    found = signals(run, tiny_corpus, update=run.last_step if trained else 0, sample=ENOUGH)
+    found = signals(run, tiny_corpus, update=run.checkpoints.last_step if trained else 0, sample=ENOUGH)
     for left in measures:
         gradients = found[found["side"] == left.side].set_index("place")["gradient"]
         expected = math.log10(gradients[1] / gradients[gradients.index.max()])

@@ -285,7 +285,7 @@ class GradientLeft(OfSeedsAlone):
 
     def value(self, run: Run, corpus: ParallelCorpus) -> float:
         """Return the number, cached in the run's folder; -inf if no gradient remains."""
-        update = run.last_step if self.trained else 0
+        update = run.checkpoints.last_step if self.trained else 0
         found = SIGNALS.of(run, corpus=corpus, split=self.split, update=update, sample=ENOUGH)
         gradients = found.loc[found["side"] == self.side, "gradient"]
         return float(np.log10(gradients.iloc[0] / gradients.iloc[-1]))
