@@ -9,10 +9,9 @@ import pytest
 from nmtlab.analysis.comparison.outputs import repetition
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.search.length_baselines import baseline_lengths
-from nmtlab.analysis.search.length_weights import length_sweep
-from nmtlab.analysis.search.lengths import length_errors, oracle_lengths, planned_lengths
-from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.analysis.search.planned_lengths import length_errors, length_sweep, oracle_lengths, planned_lengths
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
+from nmtlab.analysis.search.unseen_lengths import losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments import cells_of
 from nmtlab.experiments.measures.lengths import BaselineLength, LengthLoss, OracleLength, PlannedLength, RestLoss

@@ -16,8 +16,8 @@ from nmtlab.experiments.measures.quality import TEST_BLEU, Text
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.runs.listing import open_run_of
+from nmtlab.text.checks.overlap import similar
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.similar import similar
 from nmtlab.workspace import Workspace
 
 FIRST = "PreNorm + LayerNorm"

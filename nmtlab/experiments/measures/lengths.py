@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from nmtlab.analysis.search.length_baselines import BASELINE_LENGTHS, Baseline
-from nmtlab.analysis.search.lengths import (
+from nmtlab.analysis.search.planned_lengths import (
     ORACLE_LENGTHS,
     PLANNED_LENGTHS,
     length_errors,
 )
-from nmtlab.analysis.search.reference_losses import (
+from nmtlab.analysis.search.unseen_lengths import (
+    ENOUGH,
     LOSSES_BY_REST,
     REFERENCE_LOSSES,
+    UNSEEN_TRANSLATIONS,
     loss_of_rests,
     losses_by_seen,
+    unseen_pairs,
 )
-from nmtlab.analysis.search.unseen_lengths import ENOUGH, UNSEEN_TRANSLATIONS, unseen_pairs
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments.measures.quality import USABLE_BLEU, OfSeedsAlone, OfSentences, Text
 from nmtlab.runs.run import Run
@@ -25,7 +27,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 
 @dataclass(frozen=True)
 class PlannedLength(OfSeedsAlone):
-    """How well the lengths of the test translations are planned (`nmtlab.analysis.search.lengths`).
+    """How well the lengths of the test translations are planned (`nmtlab.analysis.search.planned_lengths`).
 
     Args:
         name: name of the number in a table.

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY, norm_correlations
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, LEXICAL_SUMS
-from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY, norm_correlations
 from nmtlab.experiments.measures.quality import OfSeedsAlone, RatioOfSentences, by_sentence
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus

@@ -16,11 +16,10 @@ from nmtlab.analysis.access.translations import (
     translations,
     translations_by_text,
 )
-from nmtlab.analysis.dynamics.convergence import convergence
+from nmtlab.analysis.dynamics.convergence import convergence, last_perplexity
 from nmtlab.analysis.dynamics.curves import gradient_curve, gradient_quantiles
 from nmtlab.analysis.dynamics.depth import g_trends
 from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS
-from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.evaluation import bleu_metric, default_tokenizer, tokenized_bleu_metric
 from nmtlab.languages import language_of
 from nmtlab.runs.run import Run

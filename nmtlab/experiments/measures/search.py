@@ -10,7 +10,7 @@ import pandas as pd
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.comparison.outputs import repetition
 from nmtlab.analysis.search.beams import DECODED, OUTCOME, varied
-from nmtlab.analysis.search.length_weights import LENGTH_SWEEP
+from nmtlab.analysis.search.planned_lengths import LENGTH_SWEEP
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates, outcomes
 from nmtlab.experiments.measures.quality import (
     USABLE_BLEU,
