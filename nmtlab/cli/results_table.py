@@ -6,9 +6,9 @@ from typing import get_args
 
 import pandas as pd
 
+from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.cli.tables import print_table
 from nmtlab.experiments import Scale, Table, published, summary
-from nmtlab.experiments.measures.quality import Converged, ShareOfSentences
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
@@ -38,7 +38,7 @@ def print_results(
     """
     lines = summary(cells, table, spreads, kept)
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
-    several = len(table.measures) > 1
+    several = len(table.metrics) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
     baseline = system_labels(table).get(table.baseline, "")
     columns += [f"vs {baseline}, 95 %", "detectable", "q", "verdict"] if baseline else []
@@ -53,8 +53,8 @@ def print_results(
         filled = [any(cells) for cells in zip(*rows, strict=True)]
         columns, *rows = ([*compress(row, filled)] for row in (columns, *rows))
     print_table(f"{table.name} {scale}: {table.title}", columns, rows, set(columns[2 + several :]) - {"verdict"})
-    metrics = "" if several else f"{table.measures[0].name}; "
-    shares = any(isinstance(measure, Converged | ShareOfSentences) for measure in table.measures)
+    metrics = "" if several else f"{find_metric(table.metrics[0]).label}; "
+    shares = any(measure.kind in ("outcome", "proportion") for measure in find_metrics(table.metrics))
     print(f"  {metrics}mean over {_seeds(cells)}, ± 95 % by Student's t{'; of shares, by Wilson' if shares else ''}")
     for line in printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale)):
         print(f"  {line}")
@@ -77,7 +77,7 @@ def print_row(stored: Stored, row: str) -> None:
     lines = summary(cells, table, read_sentences(stored.sentences))
     lines = labelled(lines[(lines["row"] == row) & (lines["seeds"] > 0)], table, stored.scale)
     baseline = system_labels(table)[table.baseline]
-    columns = ["system", f"{table.measures[0].name}, 95 %", f"vs {baseline}, 95 %", "verdict"]
+    columns = ["system", f"{find_metric(table.metrics[0]).label}, 95 %", f"vs {baseline}, 95 %", "verdict"]
     rows = []
     for line in lines.itertuples():
         difference, *_, verdict = _compared(line)

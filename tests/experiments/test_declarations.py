@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments import SCALES, TABLES, Setup, cells_of, find_table, published
 from nmtlab.experiments.running.cells import trainings
@@ -33,7 +34,9 @@ def test_every_published_cell_is_declared_at_the_scale_of_the_thesis_or_has_a_re
     cells = {(line.row, line.column) for line in published(name).itertuples()}
     assert cells
     assert {(row, column) for row, column in cells - declared if not not_run.get(row)} == set()
-    assert {line.metric for line in published(name).itertuples()} == {measure.name for measure in table.measures}
+    assert {line.metric for line in published(name).itertuples()} == {
+        metric.label for metric in find_metrics(table.metrics)
+    }
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -6,7 +6,6 @@ import pytest
 from conftest import WORDS
 
 from nmtlab.experiments import Row, Setup, System, Table, cells_of, estimate_grid, run_grid
-from nmtlab.experiments.measures.quality import DEV_BLEU
 from nmtlab.experiments.running.cells import trainings
 from nmtlab.experiments.running.engines import one_by_one, take_ready
 from nmtlab.experiments.tables.corpora import ExternalCorpus
@@ -52,7 +51,7 @@ def table(space, tiny_recipe) -> Table:
             System("child", path, parent="related"),
             System("frozen", path, {"transfer.encoder": "freeze"}, parent="related"),
         ),
-        measures=(DEV_BLEU,),
+        metrics=("dev-bleu",),
         seeds={"tiny": (1, 2)},
         published=False,
     )  # fmt: skip

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nmtlab.experiments.measures.quality import DEV_BLEU
 from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.experiments.tables.declaration import Row, Setup, System, Table
 from nmtlab.recipe import Recipe
@@ -33,5 +32,5 @@ def little_table(
             Row("hu-en", {"tiny": "no such text", "small": "too large", "thesis": "too large"}),
         ),
         systems=tuple(System(name, str(path), changes) for name, changes in systems.items()),
-        **{"measures": (DEV_BLEU,), "baseline": "tied", "seeds": {"tiny": seeds}, **fields},
+        **{"metrics": ("dev-bleu",), "baseline": "tied", "seeds": {"tiny": seeds}, **fields},
     )

@@ -7,39 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from nmtlab.analysis.access.metric import Metric
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.claims.settings import Change
-from nmtlab.experiments.measures.attention import FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED
-from nmtlab.experiments.measures.languages import PIVOT_BLEU, SACRE_BLEU, SHARED_TYPES
-from nmtlab.experiments.measures.lexical import (
-    ALIGNMENT_ERROR,
-    BIAS_FREQUENCY,
-    LEFT_SHIFT,
-    LEXICON_PRECISION,
-    NORM_FREQUENCY,
-    RARE_RECALL,
-    RIGHT_COPIES,
-)
-from nmtlab.experiments.measures.quality import (
-    CONVERGED,
-    CROSS_SLOPE,
-    DEV_BLEU,
-    FIRST_GRADIENT_LEFT,
-    G_SLOPES,
-    GRADIENT_NOISE,
-    GRADIENT_NORM,
-    LATE_G,
-    OUTPUT_G,
-    TEST_BLEU,
-    TOKENIZED_TEST_BLEU,
-    TRAIN_PERPLEXITY,
-    Measure,
-)
-from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH
+from nmtlab.experiments.claims.settings import change
 from nmtlab.experiments.results.judgement import Question
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.labels import system_labels
-from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTHS, LIKELIEST_ALONE, RISE
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import PUBLISHED
 
@@ -60,22 +34,31 @@ ORIGINS: Mapping[Origin, str] = {
 """Whose claim it is, in words. What the thesis claims, it claims from its results; what it proposes, expects or
 conjectures, it did not measure; what is asked here, it leaves open."""
 
-_TEST_SCORES = (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU)
-_SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
-    "compare": (*_TEST_SCORES, PIVOT_BLEU),
+_TEST_SCORES = ("test-bleu", "tokenized-test-bleu", "detokenized-test-bleu")
+_SHOWN_BY: Mapping[str, tuple[str, ...]] = {
+    "compare": (*_TEST_SCORES, "pivot-bleu"),
     "dynamics": (
-        *_TEST_SCORES, DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *FIRST_GRADIENT_LEFT,
+        *_TEST_SCORES, "dev-bleu", "train-perplexity", "converged", "gradient-norm", "gradient-noise",
+        "gradient-ratio-encoder-untrained", "gradient-ratio-decoder-untrained",
     ),
-    "norms": (NORM_FREQUENCY, BIAS_FREQUENCY, RARE_RECALL),
-    "attention": (FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES),
-    "lexicon": (LEXICON_PRECISION,),
-    "languages": SHARED_TYPES,
-    "depth": (*G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
+    "norms": ("norm-frequency", "bias-frequency", "rare-recall"),
+    "attention": (
+        "first-excess", "last-excess", "moved-gain", "peaks-linked", "left-shift", "alignment-error", "right-copies",
+    ),
+    "lexicon": ("lexicon-precision",),
+    "languages": ("types-in-parent-train", "types-in-parent-dev"),
+    "depth": (
+        "g-slope-encoder-attention", "g-slope-encoder-feed-forward", "g-slope-decoder-attention",
+        "g-slope-decoder-feed-forward", "g-slope-cross-attention", "g-late-decoder", "g-output",
+    ),
     "search": (
-        EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, *LENGTHS, RISE,
+        "empty-global-best", "global-best-length", "bleu-log-prob-1", "bleu-log-prob-4", "bleu-log-prob-12",
+        "bleu-log-prob-100", "bleu-length-normalised-4", "bleu-length-normalised-12", "bleu-word-reward-4",
+        "bleu-word-reward-12", "bleu-log-prob-4-one-length", "bleu-word-reward-4-one-length", "length-log-prob-1",
+        "length-log-prob-4", "length-log-prob-12", "length-log-prob-100", "loss-rise",
     ),
 }  # fmt: skip
-"""The dashboard pages, by name, and the measures that each illustrates on single runs."""
+"""The dashboard pages, by name, and the metrics that each illustrates on single runs."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +69,14 @@ class Claim:
         text: the claim, as a sentence.
         source: where it is made.
         table: where it was measured.
-        measure: the number; one of the table's measures.
+        metric: the number; one of the table's metrics.
         system: a column of the table.
         expects: the claimed direction.
-        than: another column; or a number; or another measure of the same system, such as BLEU at another beam, with
+        than: another column; or a number; or another metric of the same system, such as BLEU at another beam, with
             which it is compared seed by seed.
         but: rows of the table that the claim excludes.
         absolute: compare absolute values.
-        tolerance: the largest difference that still counts as none, in points of the measure, for claims that a system
+        tolerance: the largest difference that still counts as none, in points of the metric, for claims that a system
             is at least as good.
         scale: scale of the table.
         origin: whose claim it is.
@@ -102,10 +85,10 @@ class Claim:
     text: str
     source: str
     table: Table
-    measure: Measure
+    metric: Metric
     system: str
     expects: Literal["higher", "lower"]
-    than: str | float | Measure
+    than: str | float | Metric
     but: tuple[Row, ...] = ()
     absolute: bool = False
     tolerance: float = 0.0
@@ -116,15 +99,15 @@ class Claim:
     def question(self) -> Question:
         """What is asked of each row of the table."""
         null = -self.tolerance if self.expects == "higher" else self.tolerance
-        measure, than = self.measure, self.than
-        if not isinstance(than, str | float):
-            measure, than = Change(measure, than), 0.0
-        return Question(measure, self.system, than, self.expects, null or 0.0, absolute=self.absolute)
+        metric, than = self.metric, self.than
+        if isinstance(than, Metric):
+            metric, than = change(metric, than), 0.0
+        return Question(metric, self.system, than, self.expects, null or 0.0, absolute=self.absolute)
 
     @property
     def pages(self) -> list[str]:
         """Names of the dashboard pages that show what the claim is about."""
-        return [page for page, measures in _SHOWN_BY.items() if self.measure in measures]
+        return [page for page, keys in _SHOWN_BY.items() if self.metric.key in keys]
 
     @property
     def direction(self) -> str:
@@ -137,8 +120,8 @@ class Claim:
     @property
     def _difference(self) -> str:
         labels = system_labels(self.table)
-        if not isinstance(self.than, str | float):
-            return f"{labels[self.system]}: {self.measure.name} − {self.than.name}"
+        if isinstance(self.than, Metric):
+            return f"{labels[self.system]}: {self.metric.label} − {self.than.label}"
         system, than = (
             f"|{name}|" if self.absolute else f"{name}"
             for name in (labels.get(name, name) for name in (self.system, self.than))
@@ -185,12 +168,12 @@ def questions_about(table: Table) -> list[Question]:
 def _claim(line: Mapping[str, str], where: str) -> Claim:
     _check(line["table"], "table", _TABLES, where)
     table = _TABLES[line["table"]]
-    measures = {measure.name: measure for measure in table.measures}
+    metrics = {metric.label: metric for metric in find_metrics(table.metrics)}
     rows = {row.name: row for row in table.rows}
     columns = [system.name for system in table.systems]
     but = [name for name in line["except"].split(";") if name]
     for field, known in (
-        ("metric", measures), ("column", columns), ("scale", SCALES), ("expected", _EXPECTED), ("origin", ORIGINS)
+        ("metric", metrics), ("column", columns), ("scale", SCALES), ("expected", _EXPECTED), ("origin", ORIGINS)
     ):  # fmt: skip
         _check(line[field], field, known, where)
     for name in but:
@@ -200,10 +183,10 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
         text=line["claim"],
         source=line["source"],
         table=table,
-        measure=measures[line["metric"]],
+        metric=metrics[line["metric"]],
         system=line["column"],
         expects=line["expected"],  # type: ignore[arg-type]
-        than=_than(line["than"], columns, measures, where),
+        than=_than(line["than"], columns, metrics, where),
         but=tuple(rows[name] for name in but),
         absolute=line["absolute"] == "yes",
         tolerance=_number(line["tolerance"] or "0", "tolerance", where),
@@ -212,10 +195,10 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
     )
 
 
-def _than(text: str, columns: Collection[str], measures: Mapping[str, Measure], where: str) -> str | float | Measure:
+def _than(text: str, columns: Collection[str], metrics: Mapping[str, Metric], where: str) -> str | float | Metric:
     if text in columns:
         return text
-    return measures[text] if text in measures else _number(text, "than", where)
+    return metrics[text] if text in metrics else _number(text, "than", where)
 
 
 _TABLES: Mapping[str, Table] = {table.name: table for table in TABLES}

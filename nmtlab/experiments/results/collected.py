@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run
 from nmtlab.experiments.tables.declaration import Scale, Table
@@ -48,15 +49,15 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     printed = _printed(table.name)
     lines = []
     for cells, corpus, runs in made_rows(table, scale, workspace):
-        for measure in table.measures:
-            values = {name: measure.value(run, corpus) for name, run in runs.items() if can_translate(run)}
+        for measure in find_metrics(table.metrics):
+            values = {name: value_of(measure, run, corpus) for name, run in runs.items() if can_translate(run)}
             lost = [name for name, run in runs.items() if run.status == "diverged" and name not in values]
-            values |= dict.fromkeys(lost, measure.of_nothing)
+            values |= dict.fromkeys(lost, measure.if_diverged)
             for cell in cells:
                 line = _about(cell) | _made(runs.get(cell.run))
-                line |= {"table": table.name, "scale": scale, "metric": measure.name}
+                line |= {"table": table.name, "scale": scale, "metric": measure.label}
                 line["value"] = values.get(cell.run)
-                lines.append(line | printed.get((cell.row, cell.column, measure.name), _NOT_PRINTED))
+                lines.append(line | printed.get((cell.row, cell.column, measure.label), _NOT_PRINTED))
     return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
 
 
@@ -100,7 +101,7 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     """
     orders = {
         "row": [row.name for row in table.rows],
-        "metric": [measure.name for measure in table.measures],
+        "metric": [measure.label for measure in find_metrics(table.metrics)],
         "column": [system.name for system in table.systems],
     }
     run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]

@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from nmtlab.analysis.access.metric import Metric, Text
 from nmtlab.analysis.access.translations import text_digest, translations_by_text
+from nmtlab.analysis.metrics import find_metrics, scored_text, stored_lines
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.measures.quality import Measure, OfSentences, Text
 from nmtlab.experiments.results.collected import rows_with_text
 from nmtlab.experiments.results.stored import Stored
 from nmtlab.experiments.running.cells import ENDED, Cell, is_the_training, made_run
@@ -52,9 +53,11 @@ def hypotheses(table: Table, scale: Scale, workspace: Workspace, cells: pd.DataF
     return pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
 
 
-def scores_of(table: Table) -> list[OfSentences]:
+def scores_of(table: Table) -> list[Metric]:
     """Return a score for each kind of translations that a table scores."""
-    return list({(one.split, one.made_by): one for one in table.measures if isinstance(one, OfSentences)}.values())
+    return list(
+        {(one.split, one.scoring.made_by): one for one in find_metrics(table.metrics) if one.kind == "score"}.values()
+    )
 
 
 def _made(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run, ParallelCorpus]]:
@@ -72,15 +75,15 @@ def _run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | None
     return packed if packed and is_the_training(cell, packed, corpus) else None
 
 
-def _of_cell(score: OfSentences, cell: Cell, run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
+def _of_cell(score: Metric, cell: Cell, run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     """Return the translations of a cell that a score is of, without rows if it has not made them."""
-    lines = score.stored(run, corpus)
+    lines = stored_lines(score, run, corpus)
     if lines is None:
         return pd.DataFrame(columns=COLUMNS)
-    text = score.text(corpus, run)
+    text = scored_text(score, corpus, run)
     about = {"row": cell.row, "column": cell.column, "seed": cell.seed or 0, "split": score.split}
     frame = pd.DataFrame({"line": range(len(lines)), "translation": lines})
-    return frame.assign(**about, measure=score.made_by, text=text_digest(text.sources))[COLUMNS]
+    return frame.assign(**about, measure=score.scoring.made_by, text=text_digest(text.sources))[COLUMNS]
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,12 @@ class Scored:
         corpus: that text; None if it is not in the workspace.
     """
 
-    score: OfSentences
+    score: Metric
     declared: Corpus | None
     corpus: ParallelCorpus | None
 
     @classmethod
-    def of(cls, stored: Stored, measure: Measure, row: str, workspace: Workspace) -> "Scored | None":
+    def of(cls, stored: Stored, measure: Metric, row: str, workspace: Workspace) -> "Scored | None":
         """Return the sentences behind a number; None if the table has no score of sentences.
 
         Args:
@@ -107,7 +110,7 @@ class Scored:
             row: name of the row.
             workspace: where to look for the text.
         """
-        score = next((one for one in (measure, *stored.table.measures) if isinstance(one, OfSentences)), None)
+        score = next((one for one in (measure, *find_metrics(stored.table.metrics)) if one.kind == "score"), None)
         if score is None:
             return None
         text = _text_of(stored, row)
@@ -131,11 +134,11 @@ class Scored:
     def title(self) -> str:
         """What the sentences are: the score, and its text."""
         text = f" ({self.corpus.name} {self.score.split})" if self.corpus else ""
-        return f"Sentences scored by {self.score.name}{text}"
+        return f"Sentences scored by {self.score.label}{text}"
 
     def sentences(self, run: Run | None) -> Text | None:
         """Return the sentences; None if they are not here, or depend on the run and there is none."""
-        return self.score.text(self.corpus, run) if self.corpus else None
+        return scored_text(self.score, self.corpus, run) if self.corpus else None
 
     def translations(self, run: Run | None) -> list[str] | None:
         """Return a training's translations of the sentences; None if these or some of those are not stored.
@@ -144,7 +147,7 @@ class Scored:
             run: the training that was measured, as of `open_run_of`; None if it is not kept.
         """
         text = self.sentences(run)
-        lines = self.score.stored(run, self.corpus) if run and self.corpus else None
+        lines = stored_lines(self.score, run, self.corpus) if run and self.corpus else None
         return lines if text and lines and len(lines) == len(text.sources) else None
 
     def translations_alone(self, run: Run | None) -> list[str] | None:
@@ -156,7 +159,7 @@ class Scored:
         text = self.declared
         if run is None or text is None or not run.translates(text.source, text.target):
             return None
-        directed, asked = run.directed(text.source, text.target), (self.score.split, self.score.made_by)
+        directed, asked = run.directed(text.source, text.target), (self.score.split, self.score.scoring.made_by)
         texts = translations_by_text(directed, *asked, text.name) or translations_by_text(directed, *asked)
         return next(iter(texts.values())) if len(texts) == 1 else None
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.collected import CELL, COLUMNS, NUMBERS
 from nmtlab.experiments.tables.declaration import SCALES, Scale, Setup, Table
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import RESULTS, Workspace
+
+TEST_BLEU = "test BLEU"
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def scores_on_test(workspace: Workspace) -> dict[str, float]:
             setups = {row.name: row.at[stored.scale] for row in stored.table.rows}
             rows = [name for name, one in setups.items() if isinstance(one, Setup) and one.scores_training_text]
             cells = read_cells(stored.path).drop_duplicates(CELL)
-            found = cells[(cells["metric"] == TEST_BLEU.name) & cells["row"].isin(rows)]
+            found = cells[(cells["metric"] == TEST_BLEU) & cells["row"].isin(rows)]
             scores = {**found.dropna(subset="value").groupby("run")["value"].mean(), **scores}
     return scores
 

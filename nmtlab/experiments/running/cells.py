@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nmtlab.analysis.access.translations import stored_translations, translations
+from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import RunError
-from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
@@ -36,7 +36,7 @@ class Cell:
         label: name of the recipe and the table's changes to it, such as `fixnorm.radius-3`.
         corpus: corpus to train on.
         splits: splits to translate after training.
-        measures: numbers of the table, measured after that.
+        metrics: keys of the numbers of the table, measured after that.
         row: name of the row in the table.
         column: name of the system.
         seed: seed of the training, None for a system without randomness.
@@ -51,7 +51,7 @@ class Cell:
     label: str
     corpus: Corpus
     splits: tuple[str, ...]
-    measures: tuple[Measure, ...]
+    metrics: tuple[str, ...]
     row: str
     column: str
     seed: int | None
@@ -74,7 +74,7 @@ class Cell:
 
 def trainings(cells: Sequence[Cell], trained: Container[str] = ()) -> list[Cell]:
     """Return the trainings of cells, each once, first those of parents; each translates the texts of all its cells
-    and has all their measures.
+    and has all their metrics.
 
     Args:
         cells: of any tables.
@@ -88,7 +88,7 @@ def trainings(cells: Sequence[Cell], trained: Container[str] = ()) -> list[Cell]
             first,
             scored=_each_once(first.texts, cell.texts),
             splits=_each_once(first.splits, cell.splits),
-            measures=_each_once(first.measures, cell.measures),
+            metrics=_each_once(first.metrics, cell.metrics),
         )
     return list(found.values())
 
@@ -133,9 +133,9 @@ def run_cell(
             for split in cell.splits:
                 on_event(Preparing(f"translating {split}"))
                 translations(run, opened[text], split, machine=cell.recipe.machine)
-            for measure in cell.measures:
-                on_event(Preparing(f"measuring {measure.name}"))
-                measure.value(run, opened[text])
+            for measure in find_metrics(cell.metrics):
+                on_event(Preparing(f"measuring {measure.label}"))
+                value_of(measure, run, opened[text])
     return run
 
 
@@ -203,7 +203,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
-    splits = tuple(measure.split for measure in table.measures if measure.split)
+    splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
         cell = Cell(
@@ -212,7 +212,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
             label=label,
             corpus=corpus,
             splits=splits,
-            measures=table.measures,
+            metrics=table.metrics,
             row=row.name,
             column=system.name,
             seed=seed,
@@ -237,7 +237,7 @@ def _based_on(cell: Cell, base: Cell) -> Cell:
     return replace(
         cell,
         recipe=cell.recipe.with_changes({"transfer.parent": base.run}),
-        parent=replace(base, splits=(), measures=()),
+        parent=replace(base, splits=(), metrics=()),
     )
 
 
@@ -255,7 +255,7 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
         label=label,
         corpus=declared.corpus,
         splits=(),
-        measures=(),
+        metrics=(),
         also=declared.also,
         scored=(),
     )

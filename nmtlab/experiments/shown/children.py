@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.running.cells import cells_of
@@ -162,7 +163,7 @@ def _ascending(lines: pd.DataFrame, size: str, table: Table) -> pd.DataFrame:
     """Return the lines with a value by metric, system, pair and size."""
     whole = lines.loc[lines["seeds"] > 0, ["pair", "system", size, *_MEASURED]]
     orders = {
-        "metric": [measure.name for measure in table.measures],
+        "metric": [measure.label for measure in find_metrics(table.metrics)],
         "system": [system.name for system in table.systems],
         "pair": list(dict.fromkeys(whole["pair"])),
     }

@@ -7,10 +7,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.measures.languages import OFF_TARGET, PIVOT_BLEU, SACRE_BLEU
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.stored import measured_cells, measured_table
 from nmtlab.experiments.results.summary import interval, summary
@@ -62,11 +62,11 @@ def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scal
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
+    cells = measured_cells(MANY_LANGUAGES.name, scale, _bleu())
     means = direction_means(cells, _ROWS[group], texts, scale)
     if means.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
-    return View(means, ablation_figure(means, f"{SACRE_BLEU.name} of {_CALLED[group]}", "shared"))
+    return View(means, ablation_figure(means, f"{_bleu()} of {_CALLED[group]}", "shared"))
 
 
 def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
@@ -81,7 +81,7 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
+    cells = measured_cells(MANY_LANGUAGES.name, scale, _bleu())
     sentences = read_sentences(measured_table(MANY_LANGUAGES.name, scale).sentences)
     # Of all systems, which share the variance of the seeds, even of those that are not shown.
     found = gains(cells, _ROWS[group], scale, sentences)
@@ -142,12 +142,12 @@ def parent_table(scale: Scale = "small") -> Numbers:
     rows = {MANY_LANGUAGES.name: "gl-en", TRANSFER_TRANSFORMER.name: GL_EN.name}
     lines = []
     for table, row in rows.items():
-        cells = measured_cells(table, scale, SACRE_BLEU.name).dropna(subset="value")
+        cells = measured_cells(table, scale, _bleu()).dropna(subset="value")
         for system, made in cells[cells["row"] == row].groupby("column", sort=False):
             mean, margin = interval(made["value"].tolist())
             lines.append((system, table, mean, margin, len(made), int(made["updates"].max())))
-    names = ["system", "table", SACRE_BLEU.name, "±", "seeds", "updates"]
-    return Numbers(pd.DataFrame(lines, columns=names).sort_values(SACRE_BLEU.name, ascending=False, ignore_index=True))
+    names = ["system", "table", _bleu(), "±", "seeds", "updates"]
+    return Numbers(pd.DataFrame(lines, columns=names).sort_values(_bleu(), ascending=False, ignore_index=True))
 
 
 def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") -> Numbers:
@@ -162,7 +162,7 @@ def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") ->
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    names = [measure.name for measure in (SACRE_BLEU, PIVOT_BLEU, OFF_TARGET)]
+    names = [metric.label for metric in find_metrics(ZERO_SHOT.metrics)]
     cells = pd.concat([measured_cells(ZERO_SHOT.name, scale, name) for name in names]).dropna(subset="value")
     cells = cells[cells["row"].isin([row.name for row in _ZERO_SHOT_ROWS[group]])]
     if cells.empty:
@@ -306,3 +306,7 @@ def _share(setup: Setup, texts: str) -> float:
     exponent = TrainingSettings().sampling_exponent
     whole = sum(pairs_of(one) ** exponent for one in setup.texts[texts].corpora)
     return pairs_of(setup.corpus) ** exponent / whole if whole else math.nan
+
+
+def _bleu() -> str:
+    return find_metric(MANY_LANGUAGES.metrics[0]).label

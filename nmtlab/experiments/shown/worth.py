@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.experiments.results.statistics import ENOUGH_SEEDS
 from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.experiments.results.summary import interval
@@ -96,7 +97,7 @@ def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
         `high` as in `Worth`; `smallest` and `largest` size of a child alone.
     """
     known = with_child_sizes(results[results["value"].notna()], scale)
-    metrics = [measure.name for measure in CHILD_SIZE.measures]
+    metrics = [metric.label for metric in find_metrics(CHILD_SIZE.metrics)]
     systems = [system.name for system in CHILD_SIZE.systems if system.parent]
     lines = []
     for metric, system, pair in product(metrics, systems, dict.fromkeys(known["pair"])):

@@ -6,15 +6,6 @@ the last word once the source is read in order, and on neither in a bidirectiona
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.attention import (
-    FIRST_EXCESS,
-    LAST_EXCESS,
-    MOVED_GAIN,
-    PEAKS_FIRST,
-    PEAKS_LAST,
-    PEAKS_LINKED,
-)
-from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.experiments.tables.lexical_choice import FIXNORM, QAA_EN, TIED, TU_EN, WORDS
 
@@ -29,7 +20,7 @@ ATTENTION_SINK = Table(
     title="Attention on the first source word, by the direction in which the encoder reads",
     rows=(TU_EN, QAA_EN),
     systems=(TIED, _IN_ORDER, _TWO_LAYERS, _BIDIRECTIONAL, FIXNORM),
-    measures=(PEAKS_FIRST, FIRST_EXCESS, PEAKS_LAST, LAST_EXCESS, PEAKS_LINKED, MOVED_GAIN, TEST_BLEU),
+    metrics=("peaks-first", "first-excess", "peaks-last", "last-excess", "peaks-linked", "moved-gain", "test-bleu"),
     baseline=TIED.name,
     changes=WORDS,
     published=False,

@@ -1,11 +1,10 @@
-"""The declaration of a table: rows and columns as changes of recipes, corpora, seeds, measures."""
+"""The declaration of a table: rows and columns as changes of recipes, corpora, seeds, metrics."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.tables.corpora import Corpus
 
 Scale = Literal["tiny", "small", "thesis"]
@@ -152,7 +151,7 @@ class Table:
         title: what it shows.
         rows: the rows, in printed order.
         systems: the columns.
-        measures: the numbers reported for each cell.
+        metrics: keys of the numbers reported for each cell (`nmtlab.analysis.metrics`).
         baseline: name of the system that the others are compared with; empty for none.
         changes: scale -> changes to the recipe of every cell.
         exceptions: (row, system) -> changes to that cell only.
@@ -168,7 +167,7 @@ class Table:
     title: str
     rows: tuple[Row, ...]
     systems: tuple[System, ...]
-    measures: tuple[Measure, ...]
+    metrics: tuple[str, ...]
     baseline: str = ""
     changes: Mapping[Scale, Changes] = field(default_factory=dict)
     exceptions: Mapping[tuple[str, str], Changes] = field(default_factory=dict)

@@ -7,14 +7,6 @@ and so most from long translations (survey, eq 42).
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.quality import TEST_BLEU
-from nmtlab.experiments.measures.search import (
-    EMPTY_GLOBAL_BEST,
-    EMPTY_RANK,
-    GLOBAL_BEST_LENGTH,
-    MISSED,
-    SEARCHED,
-)
 from nmtlab.experiments.tables.corpora import SyntheticCorpus
 from nmtlab.experiments.tables.declaration import Row, Setup, System, Table, language_pair
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, POST_LAYER, PRE_FIX_SCALE, PRE_LAYER, QAA_EN, SIZES
@@ -22,7 +14,7 @@ from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, ENOUGH
 from nmtlab.text.artificial import ArtificialSettings
 
 AMBIGUITIES = (0.0, 0.3, 0.6, 1.0)
-_MEASURES = (TEST_BLEU, SEARCHED, MISSED, EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, EMPTY_RANK)
+_METRICS = ("test-bleu", "searched-exactly", "search-errors", "empty-global-best", "global-best-length", "empty-rank")
 
 
 def _ambiguous(ambiguity: float) -> Row:
@@ -45,7 +37,7 @@ GLOBAL_BEST = Table(
     title="Search errors and the global best: beams against exact search",
     rows=(DE_EN, GL_EN, QAA_EN),
     systems=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE, NO_SMOOTHING),
-    measures=_MEASURES,
+    metrics=_METRICS,
     changes=SIZES,
     published=False,
 )
@@ -65,7 +57,7 @@ AMBIGUITY = Table(
     title="Empty global bests as the artificial language becomes ambiguous",
     rows=tuple(_ambiguous(ambiguity) for ambiguity in AMBIGUITIES),
     systems=(PRE_FIX_SCALE,),
-    measures=_MEASURES,
+    metrics=_METRICS,
     changes=SIZES,
     published=False,
 )

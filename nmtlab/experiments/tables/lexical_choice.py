@@ -6,17 +6,6 @@ between systems with the published ones, not scores.
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.lexical import (
-    ALIGNMENT_ERROR,
-    BIAS_FREQUENCY,
-    LEFT_SHIFT,
-    LEXICON_PRECISION,
-    NORM_DECIDES,
-    NORM_FREQUENCY,
-    RARE_RECALL,
-    RIGHT_COPIES,
-)
-from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.experiments.tables.declaration import (
     NOT_PUBLISHED,
@@ -114,7 +103,7 @@ TABLE_3_4 = Table(
     title="Tied target embeddings, and the attentional state at fixed norm",
     rows=(HA_EN, TU_EN, HU_EN, QAA_EN),
     systems=(UNTIED, TIED, FREE, FIXNORM),
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     baseline="tied",
     changes=WORDS,
 )
@@ -124,7 +113,7 @@ TABLE_3_6 = Table(
     title="Test BLEU of all models",
     rows=(TA_EN, UR_EN, HA_EN, TU_EN, UZ_EN, HU_EN, EN_VI, EN_JA_BTEC, EN_JA_KFTT, EN_JA_TANAKA, QAA_EN, QAD_EN),
     systems=(UNTIED, TIED, FIXNORM, FIXNORM_LEX, MOSES, ARTHUR),
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline="tied",
     changes=WORDS,
     exceptions={("en-ja (BTEC)", "fixnorm"): {"model.radius": 7.0}},  # the best r on its dev set (thesis 3.2.5.3)
@@ -136,9 +125,9 @@ LEXICAL_CHOICE = replace(
     TABLE_3_6,
     name="lexical-choice",
     title="Why: rare words, norms and attention",
-    measures=(
-        RARE_RECALL, NORM_FREQUENCY, BIAS_FREQUENCY, NORM_DECIDES, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES,
-        LEXICON_PRECISION,
+    metrics=(
+        "rare-recall", "norm-frequency", "bias-frequency", "norm-decides", "left-shift", "alignment-error",
+        "right-copies", "lexicon-precision",
     ),
     published=False,
 )  # fmt: skip
@@ -153,7 +142,7 @@ LEXICON_DROPOUT = Table(
         FIXNORM_LEX,
         replace(FIXNORM_LEX, name="fixnorm+lex, dropped", changes={"model.lexicon_reads_dropped": True}),
     ),
-    measures=(TEST_BLEU, RARE_RECALL),
+    metrics=("test-bleu", "rare-recall"),
     baseline="fixnorm+lex",
     changes=WORDS,
     published=False,
@@ -172,7 +161,7 @@ TABLE_3_8 = Table(
         *(_with_radius(FIXNORM, radius) for radius in (3.0, 5.0, 7.0)),
         *(_with_radius(FIXNORM_LEX, radius) for radius in (2.0, 3.5, 5.0)),
     ),
-    measures=(TRAIN_PERPLEXITY, DEV_BLEU),
+    metrics=("train-perplexity", "dev-bleu"),
     changes=WORDS,
 )
 
@@ -196,7 +185,7 @@ TABLE_3_10 = Table(
         QAA_EN,
     ),
     systems=tuple(replace(system, recipe=f"{system.recipe}-bpe") for system in (TIED, FIXNORM, FIXNORM_LEX)),
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline="tied",
     changes=PIECES,
 )

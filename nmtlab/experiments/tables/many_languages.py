@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nmtlab.experiments.measures.languages import CHRF, OFF_TARGET, PIVOT_BLEU, SACRE_BLEU
-from nmtlab.experiments.measures.quality import DEV_BLEU
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.experiments.tables.declaration import (
     NOT_TINY,
@@ -178,7 +176,7 @@ MANY_LANGUAGES = Table(
     title="Many languages in one model: what is shared, what is private, and what it has to beat",
     rows=(*IBERIAN_ROWS, *ARTIFICIAL_ROWS),
     systems=tuple(map(_at_its_rate, (SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *ABLATIONS))),
-    measures=(SACRE_BLEU, CHRF),
+    metrics=("detokenized-test-bleu", "test-chrf"),
     baseline=SEPARATE.name,
     changes=SIZES,
     exceptions={**_as_large(IBERIAN_ROWS, IBERIAN), **_as_large(ARTIFICIAL_ROWS, ARTIFICIAL)},
@@ -209,7 +207,7 @@ MANY_LANGUAGES_TRAINED_OUT = Table(
     title="Many languages in one model, with as many updates in each direction as a separate model (at most 3,000)",
     rows=(*IBERIAN_ROWS, *_artificial_only_tiny("trained as long on the Iberian texts alone")),
     systems=(_at_its_rate(SEPARATE), *_EQUALLY_LONG),
-    measures=(SACRE_BLEU, CHRF),
+    metrics=("detokenized-test-bleu", "test-chrf"),
     baseline=SEPARATE.name,
     changes=SIZES,
     published=False,
@@ -222,7 +220,7 @@ ZERO_SHOT = Table(
     title="Directions never trained: translated at once, and through English",
     rows=(*IBERIAN_ZERO_SHOT, *ARTIFICIAL_ZERO_SHOT, *TURKIC_ZERO_SHOT),
     systems=tuple(map(_at_its_rate, (*_TO_MANY, *ABLATIONS))),
-    measures=(SACRE_BLEU, PIVOT_BLEU, OFF_TARGET),
+    metrics=("detokenized-test-bleu", "pivot-bleu", "off-target"),
     baseline=_TO_MANY[0].name,
     changes=SIZES,
     exceptions={
@@ -259,7 +257,7 @@ MANY_LANGUAGES_TUNING = Table(
     title="Learning rate and dropout of every system, on dev text after half of the updates",
     rows=(*IBERIAN_ROWS, *_artificial_only_tiny("learning is tuned on the Iberian texts")),
     systems=tuple(_tried(system, changes) for system in _TUNED for changes in _LEARNING),
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     changes=SIZES,
     exceptions={
         (row, _tried(system, changes).name): width

@@ -4,19 +4,6 @@ Of the thesis' pairs, the two smallest have freely available text: interface str
 talks. Multi30k and an artificial language stand in for the larger ones.
 """
 
-from nmtlab.experiments.measures.quality import (
-    CONVERGED,
-    CROSS_SLOPE,
-    DEV_BLEU,
-    G_SLOPES,
-    GRADIENT_COMPONENT,
-    GRADIENT_LEFT,
-    GRADIENT_NOISE,
-    GRADIENT_NORM,
-    LATE_G,
-    OUTPUT_G,
-    TOKENIZED_TEST_BLEU,
-)
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus
 from nmtlab.experiments.tables.declaration import NOT_PUBLISHED, Changes, Scale, Setup, System, Table, language_pair
 from nmtlab.experiments.tables.lexical_choice import SMALL_QAA, TINY_QAA
@@ -122,7 +109,7 @@ TABLE_3_12 = Table(
         for placement in ("PostNorm", "PreNorm")
         for thousands in (4, 8, 16)
     ),
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     changes=DEEP_SIZES,
     failing=tuple(f"Xavier PostNorm {thousands}k" for thousands in (4, 8, 16)),
 )
@@ -132,7 +119,7 @@ TABLE_3_13 = Table(
     title="Placement and type of normalisation",
     rows=ALL_PAIRS,
     systems=(POST_LAYER, PRE_LAYER, PRE_FIX_LAYER, PRE_FIX_SCALE),
-    measures=(TOKENIZED_TEST_BLEU,),
+    metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=SIZES,
     marks="† ‡ * significant: † fixnorm vs PreNorm, ‡ ScaleNorm vs LayerNorm with fixnorm, * both vs PostNorm",
@@ -149,7 +136,7 @@ TABLE_3_14 = Table(
         System("InvSqrtDecay + 2×LR", PRE_FIX_SCALE.recipe, at=_TWICE),
         System("ValDecay + 2×LR", PRE_FIX_SCALE.recipe, _DECAY, at=_TWICE),
     ),
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     baseline="InvSqrtDecay",
     changes=SIZES,
 )
@@ -163,7 +150,7 @@ TABLE_3_15 = Table(
         for placement, recipe in (("PostNorm", "postnorm"), ("PreNorm", "prenorm"))
         for layers in (4, 5, 6)
     ),
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     changes=DEEP_SIZES,
     failing=tuple(f"PostNorm, {layers} layers" for layers in (4, 5, 6)),
 )
@@ -181,7 +168,7 @@ TABLE_3_16 = Table(
         POST_LAYER,
         System("PostNorm + fixnorm + ScaleNorm", PRE_FIX_SCALE.recipe, {"model.placement": "post"}),
     ),
-    measures=(TOKENIZED_TEST_BLEU,),
+    metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=SIZES,
 )
@@ -199,7 +186,7 @@ TABLE_3_17 = Table(
         System(f"{_FIXED.name} + ValDecay", _FIXED.recipe, _DECAY),
         System(f"{_FIXED.name} + ValDecay + 2×LR", _FIXED.recipe, _DECAY, at=_TWICE),
     ),
-    measures=(TOKENIZED_TEST_BLEU,),
+    metrics=("tokenized-test-bleu",),
     baseline="ScaleNorm + fixnorm",
     changes=SIZES,
 )
@@ -210,7 +197,7 @@ FIGURE_3_5 = Table(
     title="The gradient norm, and its noise towards the end of training",
     rows=ALL_PAIRS,
     systems=TABLE_3_13.systems,
-    measures=(GRADIENT_NORM, GRADIENT_COMPONENT, GRADIENT_NOISE),
+    metrics=("gradient-norm", "gradient-component", "gradient-noise"),
     baseline=POST_LAYER.name,
     changes=SIZES,
     published=False,
@@ -223,7 +210,7 @@ GRADIENTS = Table(
     title="Which trainings converge, and the ratio of the gradient at the first and last norm of each side",
     rows=DEEP_PAIRS,
     systems=(*TABLE_3_15.systems, *(system for system in TABLE_3_12.systems if system.name.endswith(" 8k"))),
-    measures=(CONVERGED, *GRADIENT_LEFT),
+    metrics=("converged", "gradient-ratio-encoder", "gradient-ratio-decoder"),
     changes=DEEP_SIZES,
     failing=(*TABLE_3_15.failing, *TABLE_3_12.failing),
     published=False,
@@ -243,7 +230,16 @@ FIGURE_3_7 = Table(
         System("with label smoothing", PRE_FIX_SCALE.recipe, _deep(6)),
         System("without label smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0, **_deep(6)}),
     ),
-    measures=(DEV_BLEU, *G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
+    metrics=(
+        "dev-bleu",
+        "g-slope-encoder-attention",
+        "g-slope-encoder-feed-forward",
+        "g-slope-decoder-attention",
+        "g-slope-decoder-feed-forward",
+        "g-slope-cross-attention",
+        "g-late-decoder",
+        "g-output",
+    ),
     baseline="with label smoothing",
     changes=_LATE_SIZES,
     published=False,

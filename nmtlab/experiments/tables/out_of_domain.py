@@ -2,15 +2,11 @@
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.quality import Bleu
 from nmtlab.experiments.tables.corpora import Corpus, ExternalCorpus, SyntheticCorpus, in_direction
 from nmtlab.experiments.tables.declaration import Row, Setup, Table
 from nmtlab.experiments.tables.lexical_choice import EN_JA_TANAKA, HA_EN, HU_EN, QAA_EN, TABLE_3_6, TU_EN, UZ_EN
 from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, TRAINED_OUT
 from nmtlab.languages import is_english
-
-NTREX_BLEU = Bleu("NTREX BLEU", "test", detokenized_into=("en",))
-"""BLEU of the news of NTREX: sacrebleu into English, tokenized into Japanese, as in Table 3.6."""
 
 _ARTIFICIAL = "NTREX has no artificial language"
 _OTHER_SENTENCES = 10_000_000
@@ -40,7 +36,7 @@ TABLE_3_6_NTREX = replace(
     name="table-3.6-ntrex",
     title="Out of domain: the systems of Table 3.6 on news",
     rows=tuple(_on_news(row) for row in (HA_EN, TU_EN, UZ_EN, HU_EN, EN_JA_TANAKA, QAA_EN)),
-    measures=(NTREX_BLEU,),
+    metrics=("ntrex-bleu",),
     left_out={},
     exceptions={},
     published=False,
@@ -51,5 +47,5 @@ TRAINED_OUT_NTREX: Table = replace(
     name="table-3.13-trained-out-ntrex",
     title="Out of domain: the trained-out systems of Table 3.13 on news",
     rows=tuple(_on_news(row) for row in DECODED_AGAIN),
-    measures=(NTREX_BLEU,),
+    metrics=("ntrex-bleu",),
 )

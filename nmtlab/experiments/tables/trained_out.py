@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import product
 
-from nmtlab.experiments.measures.quality import FIRST_GRADIENT_LEFT, TOKENIZED_TEST_BLEU
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
 from nmtlab.experiments.tables.declaration import (
     NOT_PUBLISHED,
@@ -39,7 +38,7 @@ TRAINED_OUT = Table(
     title="Placement and type of normalisation, trained until dev BLEU stops rising (at most 5,000 updates)",
     rows=(EN_VI, _DE_EN, _QAA_EN),
     systems=TABLE_3_13.systems,
-    measures=(TOKENIZED_TEST_BLEU,),
+    metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=ENOUGH,
     seeds={**SEEDS, "small": (1, 2, 3, 4, 5)},
@@ -71,7 +70,7 @@ UNTRAINED_GRADIENTS = Table(
         language_pair("qaa-en", NOT_PUBLISHED, "real text, as de-en", TINY_QAA),
     ),
     systems=tuple(_untrained(*form) for form in product(_INITS, _PLACEMENTS, (2, 4, 6))),
-    measures=FIRST_GRADIENT_LEFT,
+    metrics=("gradient-ratio-encoder-untrained", "gradient-ratio-decoder-untrained"),
     changes=DEEP_SIZES,
     seeds={**SEEDS, "small": tuple(range(1, 11))},
     published=False,

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nmtlab.experiments.measures.languages import SHARED_TYPES
-from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
 from nmtlab.experiments.tables.declaration import Changes, Gain, Scale, System, Table
 from nmtlab.experiments.tables.lexical_choice import SMALL, TINY
 from nmtlab.experiments.tables.normalisation import SIZES as TRANSFORMER
@@ -64,7 +62,7 @@ TABLE_3_2 = Table(
     title="Transfer from a related language, with words and with BPE",
     rows=(TUR_ENG, UYG_ENG, UZ_EN, GL_EN, QAB_EN),
     systems=(WORDS, WORDS_TRANSFER, WORDS_FREEZE, BPE, BPE_TRANSFER),
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline=WORDS.name,
     changes=SIZES,
     exceptions=_transliterated(BPE, BPE_TRANSFER),
@@ -76,7 +74,7 @@ TABLE_3_3 = replace(
     name="table-3.3",
     title="How many of the child's source types the parent knows",
     systems=(WORDS_TRANSFER, BPE_TRANSFER),
-    measures=SHARED_TYPES,
+    metrics=("types-in-parent-train", "types-in-parent-dev"),
     baseline=WORDS_TRANSFER.name,
     exceptions=_transliterated(BPE_TRANSFER),
     marks="",
@@ -108,7 +106,7 @@ FIGURE_3_1 = Table(
     title="Dev BLEU of a child alone and with a parent, by the size of the vocabulary",
     rows=(TUR_ENG, UYG_ENG, GL_EN, QAB_EN),
     systems=_BY_SIZE,
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     baseline=BPE.name,
     changes=SIZES,
     exceptions=_transliterated(*_BY_SIZE),
@@ -120,7 +118,7 @@ RELATED_PARENTS = Table(
     title="Is it the relation that helps? A child alone, with an unrelated and with a related parent",
     rows=(TUR_ENG, UYG_ENG, GL_EN, SK_EN, QAB_EN),
     systems=(BPE, BPE_UNRELATED, BPE_TRANSFER),
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline=BPE.name,
     changes=SIZES,
     exceptions=_transliterated(BPE, BPE_UNRELATED, BPE_TRANSFER),
@@ -135,7 +133,7 @@ CHILD_SIZE = Table(
         *(artificial(500), artificial(2000), artificial(10_000), QAB_EN),
     ),
     systems=(BPE, BPE_UNRELATED, BPE_COUSIN, BPE_TRANSFER),
-    measures=(DEV_BLEU, TEST_BLEU),
+    metrics=("dev-bleu", "test-bleu"),
     baseline=BPE.name,
     changes=SIZES,
     exceptions=_transliterated(BPE, BPE_UNRELATED, BPE_COUSIN, BPE_TRANSFER),
@@ -154,7 +152,7 @@ TRANSFERRED_PARTS = Table(
     title="What does the child need from its parent? Parts given at random, drawn anew or frozen",
     rows=(TUR_ENG, UYG_ENG, GL_EN, QAB_EN),
     systems=_PARTS,
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline=BPE_TRANSFER.name,
     changes=SIZES,
     exceptions=_transliterated(*_PARTS),
@@ -172,7 +170,7 @@ TRANSLITERATION = Table(
         replace(BPE, name="BPE in Latin letters", changes=_LATIN),
         replace(BPE_TRANSFER, name="BPE in Latin letters + transfer", changes=_LATIN),
     ),
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline=BPE.name,
     changes=SIZES,
     published=False,
@@ -195,7 +193,7 @@ TRANSFER_TRANSFORMER = Table(
     title="Transfer in the Transformer, with and without fixnorm",
     rows=(TUR_ENG, UYG_ENG, GL_EN, artificial(500), QAB_EN),
     systems=_TRANSFORMERS,
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline=_PRENORM.name,
     changes={
         "tiny": {**TRANSFORMER["tiny"], **_APART},
