@@ -55,7 +55,7 @@ class ScoresDirective(SphinxDirective):
         except NmtlabError as error:
             raise self.error(str(error)) from error
         table, metric = stored.table, self.options.get("metric", find_metric(stored.table.metrics[0]).label)
-        systems = list(self.content) or [system.name for system in table.systems]
+        systems = list(self.content) or [system.name for system in table.columns]
         lines = stored_summary(stored).query("metric == @metric and seeds > 0")
         if unknown := {*systems} - {*lines["column"]}:
             raise self.error(f"{table.name} has no {metric} of {', '.join(sorted(unknown))}")

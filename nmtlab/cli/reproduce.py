@@ -13,27 +13,20 @@ from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.options import interrupted
 from nmtlab.cli.results_table import number, print_reasons, print_results
 from nmtlab.cli.tables import print_table
-from nmtlab.experiments import (
-    Cell,
-    Scale,
-    Table,
-    cells_of,
-    estimate_grid,
-    find_table,
-    in_processes,
-    on_ray,
-    one_by_one,
-    results,
-    run_grid,
-)
 from nmtlab.experiments.claims.declared import questions_about
-from nmtlab.experiments.results.collected import with_kept
+from nmtlab.experiments.results.collected import results, with_kept
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import read_sentences, sentence_spreads, with_kept_sentences
 from nmtlab.experiments.results.signatures import ceilings, signatures
 from nmtlab.experiments.results.stored import measured_table, read_cells, saved_table, stored_tables
-from nmtlab.experiments.running.grid import unpack_table
+from nmtlab.experiments.running.cells import Cell, cells_of
+from nmtlab.experiments.running.engines import in_processes, one_by_one
+from nmtlab.experiments.running.estimate import estimate_grid
+from nmtlab.experiments.running.grid import run_grid, unpack_table
+from nmtlab.experiments.running.ray_engine import on_ray
+from nmtlab.experiments.tables.declaration import Scale, Table
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.files import write_text
 from nmtlab.workspace import RESULTS, Workspace
 

@@ -8,13 +8,14 @@ import pandas as pd
 
 from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.cli.tables import print_table
-from nmtlab.experiments import Scale, Table, published, summary
+from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.sentences import read_sentences
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.results.stored import Stored, read_cells
-from nmtlab.experiments.results.summary import Verdict
+from nmtlab.experiments.results.summary import Verdict, summary
+from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
 
 

@@ -13,9 +13,10 @@ from support.little_table import little_table
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
 from nmtlab.cli.results_table import print_reasons
-from nmtlab.experiments import TABLES, cells_of
 from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.experiments.tables.many_languages import ARTIFICIAL_ROWS, MANY_LANGUAGES
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 

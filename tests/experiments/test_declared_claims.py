@@ -8,9 +8,9 @@ import pytest
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import TABLES
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.tables.lexical_choice import HU_EN, TABLE_3_6
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import RESULTS
 
 TEST_BLEU = find_metric("test-bleu")
@@ -18,7 +18,7 @@ TEST_BLEU = find_metric("test-bleu")
 
 @pytest.mark.parametrize("claim", declared_claims(), ids=lambda claim: claim.text)
 def test_a_declared_claim_can_be_measured_in_its_table(claim):
-    columns = {system.name for system in claim.table.systems}
+    columns = {system.name for system in claim.table.columns}
     assert claim.table in TABLES
     assert claim.metric.key in claim.table.metrics
     assert claim.system in columns

@@ -8,12 +8,14 @@ from support.little_table import little_table
 
 from nmtlab.analysis.search.beams import OUTCOME
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import made_rows, results
 from nmtlab.experiments.running import cells as cells_module
-from nmtlab.experiments.running.engines import _start
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.engines import _start, in_processes
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
+from nmtlab.experiments.tables.declaration import Row, Setup
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress

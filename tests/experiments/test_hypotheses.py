@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.translations import source_digest, stored_translations
-from nmtlab.experiments import results
 from nmtlab.experiments.evidence import add_table
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import made_rows, results
 from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.stored import saved_table
 from nmtlab.workspace import Workspace

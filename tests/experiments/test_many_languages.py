@@ -6,12 +6,12 @@ import pytest
 
 from nmtlab.analysis.metrics import find_metric, scored_text, scorer_of, stored_lines, sums_among
 from nmtlab.errors import RunError
-from nmtlab.experiments import cells_of, find_table, results
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import made_rows, results
 from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import ALONE, sentence_spreads
-from nmtlab.experiments.running.cells import Cell, made_run, run_cell, trainings
+from nmtlab.experiments.running.cells import Cell, cells_of, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 

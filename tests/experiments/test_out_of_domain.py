@@ -7,11 +7,14 @@ from support.little_table import little_table
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.evaluation import bleu
-from nmtlab.experiments import cells_of, find_table, results, run_grid
 from nmtlab.experiments.claims.verdicts import budget
+from nmtlab.experiments.results.collected import results
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.experiments.tables.declaration import Setup
 from nmtlab.experiments.tables.labels import row_label
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.runs.run import Run
 
 NEWS = "ntrex-de-en"

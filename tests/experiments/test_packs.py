@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.errors import RunError
-from nmtlab.experiments import cells_of, run_grid
 from nmtlab.experiments.evidence import add_table
 from nmtlab.experiments.results.collected import results
 from nmtlab.experiments.results.stored import saved_table
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded
-from nmtlab.experiments.running.grid import unpack_table
+from nmtlab.experiments.running.grid import run_grid, unpack_table
 from nmtlab.workspace import Workspace
 
 

@@ -11,10 +11,12 @@ import sacrebleu
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.metrics import find_metric, value_of
-from nmtlab.experiments import cells_of, estimate_grid, results, run_grid, summary
-from nmtlab.experiments.results.collected import COLUMNS, with_kept
+from nmtlab.experiments.results.collected import COLUMNS, results, with_kept
 from nmtlab.experiments.results.stored import saved_table
-from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
+from nmtlab.experiments.results.summary import summary
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.estimate import estimate_grid, expected_seconds, seconds_left
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.shown.effects import dev_curves
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus

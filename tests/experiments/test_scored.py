@@ -8,9 +8,9 @@ import pytest
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.metrics import find_metric, scored_text
 from nmtlab.errors import CorpusError
-from nmtlab.experiments import cells_of
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.stored import saved_table
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run

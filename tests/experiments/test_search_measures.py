@@ -28,7 +28,7 @@ from nmtlab.analysis.search.searched import (
     searched_length,
 )
 from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.experiments import cells_of
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.sample import draw_sample

@@ -15,10 +15,9 @@ from nmtlab.analysis.search.search_errors import SEARCH_ERRORS
 from nmtlab.analysis.search.searched import SEARCHED, Way, searched_bleu, searched_empty
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import drawn_test_sets
-from nmtlab.experiments import cells_of, results, summary
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.claims.verdicts import judged_claims
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import made_rows, results
 from nmtlab.experiments.results.scored import COLUMNS as HYPOTHESES
 from nmtlab.experiments.results.scored import hypotheses
 from nmtlab.experiments.results.sentences import (
@@ -29,6 +28,8 @@ from nmtlab.experiments.results.sentences import (
     spread_of,
     with_kept_sentences,
 )
+from nmtlab.experiments.results.summary import summary
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus

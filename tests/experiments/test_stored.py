@@ -5,7 +5,7 @@ import pytest
 from support.child_sizes import results_of
 
 from nmtlab.analysis.metrics import find_metrics
-from nmtlab.experiments import results
+from nmtlab.experiments.results.collected import results
 from nmtlab.experiments.results.stored import read_cells, scores_on_test, stored_tables
 from nmtlab.workspace import RESULTS, Workspace
 
@@ -50,7 +50,7 @@ def test_what_stands_in_the_checkout_is_of_the_tables_as_they_are_declared(store
     cells = read_cells(stored.path)
     assert stored.path.parent == RESULTS
     assert set(cells["row"]) <= {row.name for row in stored.table.rows}
-    assert set(cells["column"]) <= {system.name for system in stored.table.systems}
+    assert set(cells["column"]) <= {system.name for system in stored.table.columns}
     metrics, declared = set(cells["metric"]), {metric.label for metric in find_metrics(stored.table.metrics)}
     assert metrics == declared
     assert set(cells["scale"]) == {stored.scale}

@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 from support.little_table import little_table
 
-from nmtlab.experiments import find_table, summary, with_published
 from nmtlab.experiments.results.collected import COLUMNS, published
 from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
 from nmtlab.experiments.results.stored import read_cells
-from nmtlab.experiments.results.summary import in_words, interval, rounded
+from nmtlab.experiments.results.summary import in_words, interval, rounded, summary, with_published
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nmtlab.experiments.tables.corpora import ExternalCorpus
-from nmtlab.experiments.tables.declaration import Row, Setup, System, Table
+from nmtlab.experiments.tables.declaration import Column, Row, Setup, Table
 from nmtlab.recipe import Recipe
 
 SYSTEMS: Mapping[str, Mapping[str, Any]] = {"tied": {}, "fixnorm": {"model.norm": "layer"}}
@@ -31,6 +31,6 @@ def little_table(
             ),
             Row("hu-en", {"tiny": "no such text", "small": "too large", "thesis": "too large"}),
         ),
-        systems=tuple(System(name, str(path), changes) for name, changes in systems.items()),
+        columns=tuple(Column(name, str(path), changes) for name, changes in systems.items()),
         **{"metrics": ("dev-bleu",), "baseline": "tied", "seeds": {"tiny": seeds}, **fields},
     )

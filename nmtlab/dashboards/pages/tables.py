@@ -16,14 +16,14 @@ from nmtlab.dashboards.parts.trainings import Trainings
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments import published, with_published
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
+from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import RULE
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.results.stored import Stored, read_cells, stored_tables
-from nmtlab.experiments.results.summary import in_words, rounded, stored_summary
+from nmtlab.experiments.results.summary import in_words, rounded, stored_summary, with_published
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.shown.tables import table_figure
 from nmtlab.experiments.tables.declaration import Table as Declaration

@@ -9,11 +9,11 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.stored import stored_tables
 from nmtlab.experiments.shown.effects import effect_view, with_dev_curves
 from nmtlab.experiments.tables.labels import row_label
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS, Workspace
 
 _MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."

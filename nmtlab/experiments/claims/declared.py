@@ -170,7 +170,7 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
     table = _TABLES[line["table"]]
     metrics = {metric.label: metric for metric in find_metrics(table.metrics)}
     rows = {row.name: row for row in table.rows}
-    columns = [system.name for system in table.systems]
+    columns = [system.name for system in table.columns]
     but = [name for name in line["except"].split(";") if name]
     for field, known in (
         ("metric", metrics), ("column", columns), ("scale", SCALES), ("expected", _EXPECTED), ("origin", ORIGINS)

@@ -28,7 +28,7 @@ from nmtlab.experiments.tables.corpora import (
     SyntheticCorpus,
     SyntheticFamily,
 )
-from nmtlab.experiments.tables.declaration import Row, Scale, Setup, System
+from nmtlab.experiments.tables.declaration import Column, Row, Scale, Setup
 from nmtlab.experiments.tables.labels import is_artificial, row_label, text_name
 from nmtlab.workspace import RESULTS, Workspace
 
@@ -165,7 +165,7 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
     rows = {row.name: row for row in claim.table.rows if row not in claim.but}
     asked, own = claim.question, _cells_of(claim, cells)
     for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
-        systems = (one for one in claim.table.systems if claim.table.leaves_out(rows[str(name)], one, claim.scale))
+        systems = (one for one in claim.table.columns if claim.table.leaves_out(rows[str(name)], one, claim.scale))
         if not {*asked.compared} & {one.name for one in systems} and is_begun(asked, some):
             question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
             spread = spread_of(sentences, str(name), asked.measure, asked.system, asked.than, claim.absolute)
@@ -177,7 +177,7 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
                 there = cells[(cells["row"] == name) & (cells["column"] == claim.system)]
                 found = replace(found, hindrance=found.hindrance or hindrance(claim.metric, claim.than, there))
             label = row_label(rows[str(name)], claim.scale)
-            marked = mark(claim.metric, [one for one in claim.table.systems if one.name in question.compared])
+            marked = mark(claim.metric, [one for one in claim.table.columns if one.name in question.compared])
             artificial, late = is_artificial(rows[str(name)], claim.scale), largest_late_gain(compared)
             yield _Line(claim, str(name), label, artificial, shown, marked, text, late, found)
 
@@ -229,7 +229,7 @@ def _is_of_dev(metric: Metric) -> bool:
     return metric.kind == "score" and metric.split == "dev"
 
 
-def mark(metric: Metric, systems: Iterable[System]) -> str:
+def mark(metric: Metric, systems: Iterable[Column]) -> str:
     """Return what the interval of a number leaves out, in a few words; empty if nothing.
 
     Args:

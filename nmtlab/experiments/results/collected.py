@@ -102,7 +102,7 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     orders = {
         "row": [row.name for row in table.rows],
         "metric": [measure.label for measure in find_metrics(table.metrics)],
-        "column": [system.name for system in table.systems],
+        "column": [system.name for system in table.columns],
     }
     run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]
     cells = pd.concat([*run, measured, kept], ignore_index=True)

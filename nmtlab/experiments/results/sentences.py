@@ -125,7 +125,7 @@ def _compared(measure: Metric, absolute: bool) -> str:
 
 def _pairs(table: Table, measure: Metric, asked: Sequence[Question]) -> list[_Pair]:
     """Return the pairs of systems that are compared by a measure, each once, and whether by absolute values."""
-    others = [system.name for system in table.systems if table.baseline and system.name != table.baseline]
+    others = [system.name for system in table.columns if table.baseline and system.name != table.baseline]
     pairs = [((name, table.baseline), measure.better == "zero") for name in others]
     pairs += [
         ((one.system, one.than), one.absolute)

@@ -9,7 +9,7 @@ from nmtlab.analysis.access.translations import stored_translations, translation
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import RunError
 from nmtlab.experiments.tables.corpora import Corpus, Directed
-from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
+from nmtlab.experiments.tables.declaration import Changes, Column, Parent, Row, Scale, Setup, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
@@ -98,7 +98,7 @@ def cells_of(table: Table, scale: Scale) -> list[Cell]:
     return [
         cell
         for row in table.rows
-        for system in table.systems
+        for system in table.columns
         if isinstance(setup := row.at[scale], Setup) and not table.leaves_out(row, system, scale)
         for cell in _cells(table, scale, row, setup, system)
     ]
@@ -187,7 +187,7 @@ def run_seconds(run: Run) -> float:
 _REMEDY = "rename it, or remove it with 'nmtlab runs remove', to train it again"
 
 
-def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -> Iterator[Cell]:
+def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -> Iterator[Cell]:
     texts = setup.texts[system.texts] if system.texts else Texts(_run_name(setup.corpus), (setup.corpus,))
     corpus, *more = texts.corpora
     named = find_recipe(system.recipe)

@@ -155,7 +155,7 @@ def effect_figure(effects: pd.DataFrame, than: str, about: str) -> go.Figure:
 
 def _trained(stored: Stored) -> pd.DataFrame:
     """Return the cells of neural systems that have a run, each once."""
-    neural = [one.name for one in stored.table.systems if find_recipe(one.recipe).model.neural]
+    neural = [one.name for one in stored.table.columns if find_recipe(one.recipe).model.neural]
     cells = read_cells(stored.path)
     cells = cells[cells["column"].isin(neural) & (cells["status"] != NOT_RUN)]
     return cells.assign(seed=cells["seed"].fillna(0).astype(int))[_CELL].drop_duplicates(ignore_index=True)

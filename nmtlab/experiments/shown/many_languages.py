@@ -188,7 +188,7 @@ def direction_means(results: pd.DataFrame, rows: tuple[Row, ...], texts: str, sc
     """
     names = {
         system.name: system.name.removesuffix(f", {texts}")
-        for system in MANY_LANGUAGES.systems
+        for system in MANY_LANGUAGES.columns
         if system.texts == texts or system.name == MANY_LANGUAGES.baseline
     }
     trained = [row.name for row in rows if isinstance(setup := row.at[scale], Setup) and texts in setup.texts]
@@ -220,7 +220,7 @@ def gains(
     setups = {row.name: setup for row in rows if isinstance(setup := row.at[scale], Setup)}
     sizes = {name: pairs_of(setup.corpus) for name, setup in setups.items()}
     into = {name: is_english(setup.corpus.target) for name, setup in setups.items()}
-    of = {system.name: system.texts for system in MANY_LANGUAGES.systems if system.texts}
+    of = {system.name: system.texts for system in MANY_LANGUAGES.columns if system.texts}
     lines = summary(results[results["row"].isin(list(sizes))], MANY_LANGUAGES, sentences)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
     texts = lines["column"].map(of)

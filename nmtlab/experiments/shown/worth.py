@@ -98,7 +98,7 @@ def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """
     known = with_child_sizes(results[results["value"].notna()], scale)
     metrics = [metric.label for metric in find_metrics(CHILD_SIZE.metrics)]
-    systems = [system.name for system in CHILD_SIZE.systems if system.parent]
+    systems = [system.name for system in CHILD_SIZE.columns if system.parent]
     lines = []
     for metric, system, pair in product(metrics, systems, dict.fromkeys(known["pair"])):
         cells = known[(known["metric"] == metric) & (known["pair"] == pair)]

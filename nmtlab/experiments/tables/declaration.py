@@ -20,7 +20,7 @@ SEEDS: Mapping[Scale, tuple[int, ...]] = {"tiny": (1, 2), "small": (1, 2, 3), "t
 
 
 @dataclass(frozen=True)
-class System:
+class Column:
     """A column of a table.
 
     Args:
@@ -43,7 +43,7 @@ class System:
     at: Mapping[Scale, Changes] = field(default_factory=dict)
     parent: str = ""
     texts: str = ""
-    base: "System | None" = None
+    base: "Column | None" = None
     label: str = ""
     caveat: str = ""
 
@@ -142,6 +142,12 @@ class Gain:
     than: str
 
 
+Subject = Literal[
+    "transfer", "lexical choice", "normalisation", "out of domain", "search", "many languages", "anything else"
+]
+"""What tables are about, in the order in which they are listed."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as a grid of runs. Rows are pairs and columns are systems, even if it was printed the other way round.
@@ -150,7 +156,7 @@ class Table:
         name: its name, as in `data/evidence/published` if published.
         title: what it shows.
         rows: the rows, in printed order.
-        systems: the columns.
+        columns: the systems.
         metrics: keys of the numbers reported for each cell (`nmtlab.analysis.metrics`).
         baseline: name of the system that the others are compared with; empty for none.
         changes: scale -> changes to the recipe of every cell.
@@ -161,12 +167,13 @@ class Table:
         gain: what its systems take apart, measured in another table with the same rows.
         published: whether the table was published.
         marks: meaning of the marks beside the published numbers.
+        subject: what it is about, under which it is listed.
     """
 
     name: str
     title: str
     rows: tuple[Row, ...]
-    systems: tuple[System, ...]
+    columns: tuple[Column, ...]
     metrics: tuple[str, ...]
     baseline: str = ""
     changes: Mapping[Scale, Changes] = field(default_factory=dict)
@@ -177,13 +184,14 @@ class Table:
     gain: Gain | None = None
     published: bool = True
     marks: str = "† not significant"
+    subject: Subject = "anything else"
 
     @property
     def converging(self) -> tuple[str, ...]:
         """Names of the systems that are expected to converge."""
-        return tuple(system.name for system in self.systems if system.name not in self.failing)
+        return tuple(system.name for system in self.columns if system.name not in self.failing)
 
-    def leaves_out(self, row: Row, system: System, scale: Scale) -> bool:
+    def leaves_out(self, row: Row, system: Column, scale: Scale) -> bool:
         """Return whether a row does without a system: by declaration, or for lack of the texts that it needs."""
         if (row.name, system.name) in self.left_out:
             return True

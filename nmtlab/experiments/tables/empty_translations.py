@@ -8,7 +8,7 @@ and so most from long translations (survey, eq 42).
 from dataclasses import replace
 
 from nmtlab.experiments.tables.corpora import SyntheticCorpus
-from nmtlab.experiments.tables.declaration import Row, Setup, System, Table, language_pair
+from nmtlab.experiments.tables.declaration import Column, Row, Setup, Table, language_pair
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, POST_LAYER, PRE_FIX_SCALE, PRE_LAYER, QAA_EN, SIZES
 from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, ENOUGH
 from nmtlab.text.artificial import ArtificialSettings
@@ -29,14 +29,15 @@ def _ambiguous(ambiguity: float) -> Row:
     return language_pair(f"qaa-en, ambiguity {ambiguity:g}", thesis, small, tiny)
 
 
-NO_SMOOTHING = System(f"{PRE_FIX_SCALE.name}, no smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0})
+NO_SMOOTHING = Column(f"{PRE_FIX_SCALE.name}, no smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0})
 
 # The runs with label smoothing are those of Table 3.13.
 GLOBAL_BEST = Table(
     name="search-errors",
     title="Search errors and the global best: beams against exact search",
+    subject="search",
     rows=(DE_EN, GL_EN, QAA_EN),
-    systems=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE, NO_SMOOTHING),
+    columns=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE, NO_SMOOTHING),
     metrics=_METRICS,
     changes=SIZES,
     published=False,
@@ -47,16 +48,18 @@ GLOBAL_BEST_TRAINED_OUT = replace(
     GLOBAL_BEST,
     name="search-errors-trained-out",
     title="Search errors and the global best, trained until dev BLEU stops rising (at most 5,000 updates)",
+    subject="search",
     rows=DECODED_AGAIN,
-    systems=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE),
+    columns=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE),
     changes=ENOUGH,
 )
 
 AMBIGUITY = Table(
     name="ambiguity",
     title="Empty global bests as the artificial language becomes ambiguous",
+    subject="search",
     rows=tuple(_ambiguous(ambiguity) for ambiguity in AMBIGUITIES),
-    systems=(PRE_FIX_SCALE,),
+    columns=(PRE_FIX_SCALE,),
     metrics=_METRICS,
     changes=SIZES,
     published=False,

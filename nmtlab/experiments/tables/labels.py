@@ -53,7 +53,7 @@ def row_label(row: Row, scale: Scale) -> str:
 
 def system_labels(table: Table) -> dict[str, str]:
     """Return what the systems of a table are called, by name."""
-    return {system.name: system.label or system.name for system in table.systems}
+    return {system.name: system.label or system.name for system in table.columns}
 
 
 def labelled(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def drawn_labels(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFram
 
 def caveats(table: Table) -> list[str]:
     """Return what the systems of a table lack, one sentence a system."""
-    return [f"{system.label or system.name}: {system.caveat}" for system in table.systems if system.caveat]
+    return [f"{system.label or system.name}: {system.caveat}" for system in table.columns if system.caveat]
 
 
 def published_name(scale: Scale) -> str:

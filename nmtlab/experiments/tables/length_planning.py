@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from nmtlab.experiments.tables.declaration import System, Table
+from nmtlab.experiments.tables.declaration import Column, Table
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, QAA_EN, SIZES
 from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, ENOUGH
 
-ORDINARY = System("ordinary", "prenorm-fixnorm-scalenorm")
-PLANNED = System("planned", "planned")
-PLANNED_DETACHED = System("planned (detached length model)", "planned", {"model.length_gradient": False})
+ORDINARY = Column("ordinary", "prenorm-fixnorm-scalenorm")
+PLANNED = Column("planned", "planned")
+PLANNED_DETACHED = Column("planned (detached length model)", "planned", {"model.length_gradient": False})
 
 
 # Widest beam: of a sample of the text.
@@ -18,8 +18,9 @@ _BEAMS = (1, 4, 12, 100)
 LENGTH_PLANNING = Table(
     name="length-planning",
     title="Length planning against length normalisation and word reward",
+    subject="search",
     rows=(DE_EN, GL_EN, QAA_EN),
-    systems=(ORDINARY, PLANNED, PLANNED_DETACHED),
+    columns=(ORDINARY, PLANNED, PLANNED_DETACHED),
     metrics=(
         *(f"bleu-log-prob-{beam}" for beam in _BEAMS),
         "bleu-length-normalised-4", "bleu-length-normalised-12", "bleu-word-reward-4", "bleu-word-reward-12",
@@ -42,8 +43,9 @@ LENGTH_PLANNING_TRAINED_OUT = replace(
     LENGTH_PLANNING,
     name="length-planning-trained-out",
     title="Length planning, trained until dev BLEU stops rising (at most 5,000 updates)",
+    subject="search",
     rows=DECODED_AGAIN,
-    systems=(ORDINARY, PLANNED),
+    columns=(ORDINARY, PLANNED),
     changes=ENOUGH,
 )
 
@@ -56,8 +58,9 @@ _SHORT = {"text.max_target_tokens": SHORT}
 UNSEEN_LENGTHS = Table(
     name="unseen-lengths",
     title=f"Trained on targets of up to {SHORT} tokens: loss and BLEU on longer ones",
+    subject="search",
     rows=(DE_EN, GL_EN, QAA_EN),
-    systems=(System(ORDINARY.name, ORDINARY.recipe, _SHORT), System(PLANNED.name, PLANNED.recipe, _SHORT)),
+    columns=(Column(ORDINARY.name, ORDINARY.recipe, _SHORT), Column(PLANNED.name, PLANNED.recipe, _SHORT)),
     metrics=(
         "loss-seen-lengths", "loss-unseen-lengths", "loss-rise", "bleu-unseen-lengths", "bleu-unseen-lengths-oracle",
         "unseen-sentences",

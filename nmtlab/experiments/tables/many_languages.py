@@ -8,10 +8,10 @@ from nmtlab.experiments.tables.declaration import (
     NOT_TINY,
     SCALES,
     Changes,
+    Column,
     Row,
     Scale,
     Setup,
-    System,
     Table,
     Texts,
 )
@@ -73,36 +73,36 @@ ARTIFICIAL_ZERO_SHOT = _rows(ARTIFICIAL, ARTIFICIAL.zero_shot)
 TURKIC_ZERO_SHOT = _rows(TURKIC, TURKIC.zero_shot)
 
 # A model of one direction, whose text is small, stops once it no longer improves; its best checkpoint is kept.
-SEPARATE = System("separate", "many-shared", at={"small": {"training.patience": 4}})
+SEPARATE = Column("separate", "many-shared", at={"small": {"training.patience": 4}})
 
 
-def _half_as_long(system: System) -> System:
+def _half_as_long(system: Column) -> Column:
     """Return a system with half of the evaluations, and so of the updates."""
     return replace(system, at={"tiny": {"training.max_evaluations": 1}, "small": {"training.max_evaluations": 5}})
 
 
-def _with(texts: str) -> tuple[System, ...]:
+def _with(texts: str) -> tuple[Column, ...]:
     """Return the systems that are compared on a set of texts."""
-    shared = System(f"shared, {texts}", "many-shared", texts=texts)
-    frozen = System(
+    shared = Column(f"shared, {texts}", "many-shared", texts=texts)
+    frozen = Column(
         f"adapters on a frozen model, {texts}", "many-adapters-frozen", texts=texts, base=_half_as_long(shared)
     )
     return (
         shared,
         replace(shared, name=f"wider, {texts}"),
-        System(f"adapters, {texts}", "many-adapters", texts=texts),
+        Column(f"adapters, {texts}", "many-adapters", texts=texts),
         _half_as_long(frozen),
-        System(f"half private, {texts}", "many-shared-private", texts=texts),
+        Column(f"half private, {texts}", "many-shared-private", texts=texts),
     )
 
 
-def _half_private(component: str) -> System:
+def _half_private(component: str) -> Column:
     name = f"half of the {component.replace('_', '-')} private, {TO_MANY}"
-    return System(name, "many-shared", {f"model.{component}_share": 0.5}, texts=TO_MANY)
+    return Column(name, "many-shared", {f"model.{component}_share": 0.5}, texts=TO_MANY)
 
 
 ABLATIONS = (
-    System(f"all private, {TO_MANY}", "many-private", texts=TO_MANY),
+    Column(f"all private, {TO_MANY}", "many-private", texts=TO_MANY),
     *map(_half_private, ("embedding", "attention", "feed_forward")),
 )
 _TO_ONE, _FROM_ONE, _TO_MANY = _with(TO_ONE), _with(FROM_ONE), _with(TO_MANY)
@@ -165,7 +165,7 @@ def _as_large(
     return {**wider, **adapted}
 
 
-def _at_its_rate(system: System) -> System:
+def _at_its_rate(system: Column) -> Column:
     """Return a system with the learning rate that was best in `many-languages-tuning`, for every system."""
     small = {"training.lr_scale": 0.35, **system.at.get("small", {})}
     return replace(system, at={**system.at, "small": small}, base=system.base and _at_its_rate(system.base))
@@ -174,8 +174,9 @@ def _at_its_rate(system: System) -> System:
 MANY_LANGUAGES = Table(
     name="many-languages",
     title="Many languages in one model: what is shared, what is private, and what it has to beat",
+    subject="many languages",
     rows=(*IBERIAN_ROWS, *ARTIFICIAL_ROWS),
-    systems=tuple(map(_at_its_rate, (SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *ABLATIONS))),
+    columns=tuple(map(_at_its_rate, (SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *ABLATIONS))),
     metrics=("detokenized-test-bleu", "test-chrf"),
     baseline=SEPARATE.name,
     changes=SIZES,
@@ -190,7 +191,7 @@ def _artificial_only_tiny(reason: str) -> tuple[Row, ...]:
     return tuple(replace(row, at={**row.at, "small": reason}) for row in ARTIFICIAL_ROWS)
 
 
-def _as_long_as_separate(system: System, directions: int) -> System:
+def _as_long_as_separate(system: Column, directions: int) -> Column:
     """Return a system with the updates, evaluations and patience of a separate model in each of its directions."""
     small = {**system.at["small"], **SEPARATE.at["small"], "training.validate_every": 300 * directions}
     return replace(system, at={**system.at, "small": small})
@@ -205,8 +206,9 @@ _EQUALLY_LONG = (
 MANY_LANGUAGES_TRAINED_OUT = Table(
     name="many-languages-trained-out",
     title="Many languages in one model, with as many updates in each direction as a separate model (at most 3,000)",
+    subject="many languages",
     rows=(*IBERIAN_ROWS, *_artificial_only_tiny("trained as long on the Iberian texts alone")),
-    systems=(_at_its_rate(SEPARATE), *_EQUALLY_LONG),
+    columns=(_at_its_rate(SEPARATE), *_EQUALLY_LONG),
     metrics=("detokenized-test-bleu", "test-chrf"),
     baseline=SEPARATE.name,
     changes=SIZES,
@@ -218,8 +220,9 @@ _ANECDOTE = [one for one in _TO_MANY if one.name in (f"shared, {TO_MANY}", f"hal
 ZERO_SHOT = Table(
     name="zero-shot",
     title="Directions never trained: translated at once, and through English",
+    subject="many languages",
     rows=(*IBERIAN_ZERO_SHOT, *ARTIFICIAL_ZERO_SHOT, *TURKIC_ZERO_SHOT),
-    systems=tuple(map(_at_its_rate, (*_TO_MANY, *ABLATIONS))),
+    columns=tuple(map(_at_its_rate, (*_TO_MANY, *ABLATIONS))),
     metrics=("detokenized-test-bleu", "pivot-bleu", "off-target"),
     baseline=_TO_MANY[0].name,
     changes=SIZES,
@@ -246,7 +249,7 @@ _LEARNING: list[Changes] = [
 """Learning rates and dropout that are tried with every system; 0.7 and 0.1 are the recipe's, 1.4 is too fast."""
 
 
-def _tried(system: System, changes: Changes) -> System:
+def _tried(system: Column, changes: Changes) -> Column:
     name = f"{system.name}, rate × {changes['training.lr_scale']:g}, dropout {changes['model.dropout']:g}"
     return replace(system, name=name, changes={**system.changes, **changes})
 
@@ -255,8 +258,9 @@ _TUNED = tuple(_half_as_long(system) for system in _TO_MANY if system.base is No
 MANY_LANGUAGES_TUNING = Table(
     name="many-languages-tuning",
     title="Learning rate and dropout of every system, on dev text after half of the updates",
+    subject="many languages",
     rows=(*IBERIAN_ROWS, *_artificial_only_tiny("learning is tuned on the Iberian texts")),
-    systems=tuple(_tried(system, changes) for system in _TUNED for changes in _LEARNING),
+    columns=tuple(_tried(system, changes) for system in _TUNED for changes in _LEARNING),
     metrics=("dev-bleu",),
     changes=SIZES,
     exceptions={

@@ -5,7 +5,7 @@ talks. Multi30k and an artificial language stand in for the larger ones.
 """
 
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus
-from nmtlab.experiments.tables.declaration import NOT_PUBLISHED, Changes, Scale, Setup, System, Table, language_pair
+from nmtlab.experiments.tables.declaration import NOT_PUBLISHED, Changes, Column, Scale, Setup, Table, language_pair
 from nmtlab.experiments.tables.lexical_choice import SMALL_QAA, TINY_QAA
 
 SMALL_GL = ConcatenatedCorpus("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000)
@@ -72,10 +72,10 @@ DEEP_SIZES: dict[Scale, Changes] = {
     },
 }  # fmt: skip
 
-POST_LAYER = System("PostNorm + LayerNorm", "postnorm")
-PRE_LAYER = System("PreNorm + LayerNorm", "prenorm")
-PRE_FIX_LAYER = System("PreNorm + fixnorm + LayerNorm", "prenorm-fixnorm")
-PRE_FIX_SCALE = System("PreNorm + fixnorm + ScaleNorm", "prenorm-fixnorm-scalenorm")
+POST_LAYER = Column("PostNorm + LayerNorm", "postnorm")
+PRE_LAYER = Column("PreNorm + LayerNorm", "prenorm")
+PRE_FIX_LAYER = Column("PreNorm + fixnorm + LayerNorm", "prenorm-fixnorm")
+PRE_FIX_SCALE = Column("PreNorm + fixnorm + ScaleNorm", "prenorm-fixnorm-scalenorm")
 
 _TWICE: dict[Scale, Changes] = {
     "tiny": {"training.lr_scale": 1.4}, "small": {"training.lr_scale": 1.0}, "thesis": {"training.lr_scale": 2.0}
@@ -87,7 +87,7 @@ def _deep(layers: int) -> Changes:
     return {"model.encoder_layers": layers, "model.decoder_layers": layers}
 
 
-def _warmed_up(init: str, placement: str, thousands: int) -> System:
+def _warmed_up(init: str, placement: str, thousands: int) -> Column:
     """Return a column of Table 3.12; warm-ups keep their ratios at the smaller scales."""
     name = {"xavier": "Xavier", "small": "SmallInit"}[init]
     at: dict[Scale, Changes] = {
@@ -96,14 +96,15 @@ def _warmed_up(init: str, placement: str, thousands: int) -> System:
         "thesis": {"training.warmup_updates": 1000 * thousands},
     }
     recipe = {"PostNorm": "postnorm", "PreNorm": "prenorm"}[placement]
-    return System(f"{name} {placement} {thousands}k", recipe, {"model.init": init, **_deep(6)}, at=at)
+    return Column(f"{name} {placement} {thousands}k", recipe, {"model.init": init, **_deep(6)}, at=at)
 
 
 TABLE_3_12 = Table(
     name="table-3.12",
     title="Large or small initial weights",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=tuple(
+    columns=tuple(
         _warmed_up(init, placement, thousands)
         for init in ("xavier", "small")
         for placement in ("PostNorm", "PreNorm")
@@ -117,8 +118,9 @@ TABLE_3_12 = Table(
 TABLE_3_13 = Table(
     name="table-3.13",
     title="Placement and type of normalisation",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=(POST_LAYER, PRE_LAYER, PRE_FIX_LAYER, PRE_FIX_SCALE),
+    columns=(POST_LAYER, PRE_LAYER, PRE_FIX_LAYER, PRE_FIX_SCALE),
     metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=SIZES,
@@ -128,13 +130,14 @@ TABLE_3_13 = Table(
 TABLE_3_14 = Table(
     name="table-3.14",
     title="Learning-rate schedules with PreNorm + fixnorm + ScaleNorm",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=(
-        System("NoWarmup", PRE_FIX_SCALE.recipe, {"training.schedule": "no-warmup"}, at=_CONSTANT),
-        System("InvSqrtDecay", PRE_FIX_SCALE.recipe),
-        System("ValDecay", PRE_FIX_SCALE.recipe, _DECAY),
-        System("InvSqrtDecay + 2×LR", PRE_FIX_SCALE.recipe, at=_TWICE),
-        System("ValDecay + 2×LR", PRE_FIX_SCALE.recipe, _DECAY, at=_TWICE),
+    columns=(
+        Column("NoWarmup", PRE_FIX_SCALE.recipe, {"training.schedule": "no-warmup"}, at=_CONSTANT),
+        Column("InvSqrtDecay", PRE_FIX_SCALE.recipe),
+        Column("ValDecay", PRE_FIX_SCALE.recipe, _DECAY),
+        Column("InvSqrtDecay + 2×LR", PRE_FIX_SCALE.recipe, at=_TWICE),
+        Column("ValDecay + 2×LR", PRE_FIX_SCALE.recipe, _DECAY, at=_TWICE),
     ),
     metrics=("dev-bleu",),
     baseline="InvSqrtDecay",
@@ -144,9 +147,10 @@ TABLE_3_14 = Table(
 TABLE_3_15 = Table(
     name="table-3.15",
     title="Depth without warm-up",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=tuple(
-        System(f"{placement}, {layers} layers", recipe, {"training.schedule": "no-warmup", **_deep(layers)})
+    columns=tuple(
+        Column(f"{placement}, {layers} layers", recipe, {"training.schedule": "no-warmup", **_deep(layers)})
         for placement, recipe in (("PostNorm", "postnorm"), ("PreNorm", "prenorm"))
         for layers in (4, 5, 6)
     ),
@@ -161,30 +165,32 @@ _WMT = Setup(ExternalCorpus("wmt14-en-de", "en", "de"), {"text.vocabulary_size":
 TABLE_3_16 = Table(
     name="table-3.16",
     title="Placement and type of normalisation with much text",
+    subject="normalisation",
     rows=(language_pair("en-de (newstest2014)", _WMT, "4.5 million pairs: too large"), DE_EN, QAA_EN),
-    systems=(
+    columns=(
         PRE_LAYER,
         PRE_FIX_SCALE,
         POST_LAYER,
-        System("PostNorm + fixnorm + ScaleNorm", PRE_FIX_SCALE.recipe, {"model.placement": "post"}),
+        Column("PostNorm + fixnorm + ScaleNorm", PRE_FIX_SCALE.recipe, {"model.placement": "post"}),
     ),
     metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=SIZES,
 )
 
-_FIXED = System("ScaleNorm (g = √d) + fixnorm (learned)", "prenorm-fixnorm-scalenorm-fixed-g")
+_FIXED = Column("ScaleNorm (g = √d) + fixnorm (learned)", "prenorm-fixnorm-scalenorm-fixed-g")
 
 TABLE_3_17 = Table(
     name="table-3.17",
     title="Number of learned scale parameters g",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=(
-        System("RMSNorm + fixnorm", "prenorm-fixnorm-rmsnorm"),
-        System("ScaleNorm + fixnorm", PRE_FIX_SCALE.recipe),
+    columns=(
+        Column("RMSNorm + fixnorm", "prenorm-fixnorm-rmsnorm"),
+        Column("ScaleNorm + fixnorm", PRE_FIX_SCALE.recipe),
         _FIXED,
-        System(f"{_FIXED.name} + ValDecay", _FIXED.recipe, _DECAY),
-        System(f"{_FIXED.name} + ValDecay + 2×LR", _FIXED.recipe, _DECAY, at=_TWICE),
+        Column(f"{_FIXED.name} + ValDecay", _FIXED.recipe, _DECAY),
+        Column(f"{_FIXED.name} + ValDecay + 2×LR", _FIXED.recipe, _DECAY, at=_TWICE),
     ),
     metrics=("tokenized-test-bleu",),
     baseline="ScaleNorm + fixnorm",
@@ -195,8 +201,9 @@ TABLE_3_17 = Table(
 FIGURE_3_5 = Table(
     name="figure-3.5",
     title="The gradient norm, and its noise towards the end of training",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=TABLE_3_13.systems,
+    columns=TABLE_3_13.columns,
     metrics=("gradient-norm", "gradient-component", "gradient-noise"),
     baseline=POST_LAYER.name,
     changes=SIZES,
@@ -208,8 +215,9 @@ FIGURE_3_5 = Table(
 GRADIENTS = Table(
     name="gradients",
     title="Which trainings converge, and the ratio of the gradient at the first and last norm of each side",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=(*TABLE_3_15.systems, *(system for system in TABLE_3_12.systems if system.name.endswith(" 8k"))),
+    columns=(*TABLE_3_15.columns, *(system for system in TABLE_3_12.columns if system.name.endswith(" 8k"))),
     metrics=("converged", "gradient-ratio-encoder", "gradient-ratio-decoder"),
     changes=DEEP_SIZES,
     failing=(*TABLE_3_15.failing, *TABLE_3_12.failing),
@@ -225,10 +233,11 @@ _LATE_SIZES: dict[Scale, Changes] = {
 FIGURE_3_7 = Table(
     name="figure-3.7",
     title="g by depth, with and without label smoothing",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=(
-        System("with label smoothing", PRE_FIX_SCALE.recipe, _deep(6)),
-        System("without label smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0, **_deep(6)}),
+    columns=(
+        Column("with label smoothing", PRE_FIX_SCALE.recipe, _deep(6)),
+        Column("without label smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0, **_deep(6)}),
     ),
     metrics=(
         "dev-bleu",

@@ -35,6 +35,7 @@ TABLE_3_6_NTREX = replace(
     TABLE_3_6,
     name="table-3.6-ntrex",
     title="Out of domain: the systems of Table 3.6 on news",
+    subject="out of domain",
     rows=tuple(_on_news(row) for row in (HA_EN, TU_EN, UZ_EN, HU_EN, EN_JA_TANAKA, QAA_EN)),
     metrics=("ntrex-bleu",),
     left_out={},
@@ -46,6 +47,7 @@ TRAINED_OUT_NTREX: Table = replace(
     TRAINED_OUT,
     name="table-3.13-trained-out-ntrex",
     title="Out of domain: the trained-out systems of Table 3.13 on news",
+    subject="out of domain",
     rows=tuple(_on_news(row) for row in DECODED_AGAIN),
     metrics=("ntrex-bleu",),
 )

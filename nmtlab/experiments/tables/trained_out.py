@@ -8,10 +8,10 @@ from nmtlab.experiments.tables.declaration import (
     NOT_PUBLISHED,
     SEEDS,
     Changes,
+    Column,
     Row,
     Scale,
     Setup,
-    System,
     Table,
     language_pair,
 )
@@ -36,8 +36,9 @@ _DE_EN, _QAA_EN = map(_of_another_name, (DE_EN, QAA_EN))
 TRAINED_OUT = Table(
     name="table-3.13-trained-out",
     title="Placement and type of normalisation, trained until dev BLEU stops rising (at most 5,000 updates)",
+    subject="normalisation",
     rows=(EN_VI, _DE_EN, _QAA_EN),
-    systems=TABLE_3_13.systems,
+    columns=TABLE_3_13.columns,
     metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=ENOUGH,
@@ -55,21 +56,22 @@ _ONE_UPDATE: Changes = {"training.validate_every": 1, "training.max_evaluations"
 _INITS, _PLACEMENTS = {"xavier": "Xavier", "small": "SmallInit"}, {"postnorm": "PostNorm", "prenorm": "PreNorm"}
 
 
-def _untrained(init: str, recipe: str, layers: int) -> System:
+def _untrained(init: str, recipe: str, layers: int) -> Column:
     name = f"{_INITS[init]} {_PLACEMENTS[recipe]}, {layers} layers"
     depth: Changes = {"model.encoder_layers": layers, "model.decoder_layers": layers}
-    return System(name, recipe, {"model.init": init, **depth, **_ONE_UPDATE})
+    return Column(name, recipe, {"model.init": init, **depth, **_ONE_UPDATE})
 
 
 UNTRAINED_GRADIENTS = Table(
     name="untrained-gradients",
     title="Before the first update: the gradient at the first norm of each side, relative to the last",
+    subject="normalisation",
     rows=(
         EN_VI,
         language_pair("de-en", NOT_PUBLISHED, _FEW_DE),
         language_pair("qaa-en", NOT_PUBLISHED, "real text, as de-en", TINY_QAA),
     ),
-    systems=tuple(_untrained(*form) for form in product(_INITS, _PLACEMENTS, (2, 4, 6))),
+    columns=tuple(_untrained(*form) for form in product(_INITS, _PLACEMENTS, (2, 4, 6))),
     metrics=("gradient-ratio-encoder-untrained", "gradient-ratio-decoder-untrained"),
     changes=DEEP_SIZES,
     seeds={**SEEDS, "small": tuple(range(1, 11))},

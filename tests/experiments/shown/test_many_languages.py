@@ -10,9 +10,9 @@ from support.packed import DATA, packed_folder
 
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import cells_of
 from nmtlab.experiments.results.stored import measured_table
 from nmtlab.experiments.results.summary import stored_summary
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.shown.many_languages import (
     ablation_figure,
     ablation_view,

@@ -5,9 +5,9 @@ import pytest
 
 from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table
 from nmtlab.experiments.results.stored import read_cells
 from nmtlab.experiments.shown.planning import planning_view, ways_figure
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 

@@ -7,10 +7,11 @@ import pytest
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.shown.tables import table_figure, table_view
 from nmtlab.experiments.tables.labels import published_name
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 LINES = pd.DataFrame(
