@@ -16,8 +16,8 @@ from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import ORIGINS, declared_claims
 from nmtlab.experiments.claims.verdicts import counted, measured_claims
-from nmtlab.experiments.results.stored import measured_table
-from nmtlab.experiments.results.summary import in_words, stored_summary
+from nmtlab.experiments.measured import measured
+from nmtlab.experiments.results.summary import in_words
 from nmtlab.experiments.tables.labels import row_label, system_labels
 from nmtlab.recipe import named_recipe
 
@@ -51,12 +51,12 @@ class ScoresDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            stored = measured_table(self.arguments[0], "small")
+            stored = measured(self.arguments[0], "small")
         except NmtlabError as error:
             raise self.error(str(error)) from error
         table, metric = stored.table, self.options.get("metric", find_metric(stored.table.metrics[0]).label)
         systems = list(self.content) or [system.name for system in table.columns]
-        lines = stored_summary(stored).query("metric == @metric and seeds > 0")
+        lines = stored.summary().query("metric == @metric and seeds > 0")
         if unknown := {*systems} - {*lines["column"]}:
             raise self.error(f"{table.name} has no {metric} of {', '.join(sorted(unknown))}")
         scores = {(line.row, line.column): _score(line) for line in lines.itertuples()}

@@ -2,5 +2,5 @@
 
 table = find_table("table-3.6")
 run_grid(cells_of(table, "small"), workspace)
-print(summary(results(table, "small", workspace), table))
+print(Results.collect(table, "small", workspace).summary())
 """

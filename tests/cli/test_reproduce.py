@@ -12,8 +12,8 @@ from support.little_table import little_table
 
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
-from nmtlab.cli.results_table import print_reasons
 from nmtlab.experiments.claims.declared import declared_claims
+from nmtlab.experiments.results.sheets import reasons
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
 from nmtlab.experiments.tables.listing import TABLES
@@ -48,10 +48,10 @@ def test_a_plan_counts_cells_minutes_and_disk_and_makes_nothing(nmtlab, data, ta
     assert sorted(data.rglob("*")) == before
 
 
-def test_cells_that_are_left_out_are_named_by_system(capsys):
+def test_cells_that_are_left_out_are_named_by_system():
     both = [row.name for row in ARTIFICIAL_ROWS[:2]]
-    print_reasons(MANY_LANGUAGES.only(both), "small", {})
-    assert "  not run: adapters, many-to-one in qaa-en, qac-en: with all directions only\n" in capsys.readouterr().out
+    said = reasons(MANY_LANGUAGES.only(both), "small", {})
+    assert "not run: adapters, many-to-one in qaa-en, qac-en: with all directions only" in said
 
 
 def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monkeypatch):
@@ -147,7 +147,7 @@ def test_saving_some_rows_starts_from_the_cells_that_come_with_nmtlab(nmtlab, da
     (cells,) = shipped.glob("*.tiny.csv")
     others = cells.read_text(encoding="utf-8").replace("ha-en", "hu-en")
     cells.write_text(others, encoding="utf-8")
-    monkeypatch.setattr("nmtlab.cli.reproduce.RESULTS", shipped)
+    monkeypatch.setattr("nmtlab.experiments.results.results.RESULTS", shipped)
     assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
     assert set(pd.read_csv(data / "results/table-3.4.tiny.csv")["row"]) == {"ha-en", "hu-en"}
     assert cells.read_text(encoding="utf-8") == others

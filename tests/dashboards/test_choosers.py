@@ -16,7 +16,7 @@ from nmtlab.analysis.access.needs import DECODING, Need
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS, SentenceChooser
 from nmtlab.dashboards.frame.systems import left_out, of_one_pair
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace

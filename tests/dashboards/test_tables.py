@@ -13,8 +13,7 @@ from nmtlab.dashboards.pages.tables import TablesPage
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.sentences import read_sentences
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS, SENTENCES
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.lexical_choice import SMALL_HU, SMALL_QAA
 from nmtlab.experiments.tables.listing import find_table
@@ -61,8 +60,8 @@ def keys(page: TablesPage) -> list[tuple[str, str]]:
 
 
 def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
-    cells = read_cells(RESULTS / "table-3.6.small.csv")
-    spreads = read_sentences(RESULTS / "table-3.6.small.sentences.csv")
+    cells = CELLS.read(RESULTS / "table-3.6.small.csv")
+    spreads = SENTENCES.read(RESULTS / "table-3.6.small.sentences.csv")
     lines = summary(cells, find_table("table-3.6"), spreads).set_index(["row", "column"])
     for key, line in zip(keys(page), shown(page), strict=True):
         own = lines.loc[key]
@@ -201,7 +200,7 @@ def test_another_table_brings_its_own_measures_claims_and_lines(page):
     claims = [claim.text for claim in declared_claims() if claim.evidence == "table-3.8.small.csv"]
     assert page.claims.frame["claim"].tolist() == claims
     page.measure.value = "dev BLEU"
-    cells = read_cells(RESULTS / "table-3.8.small.csv").query("metric == 'dev BLEU'")
+    cells = CELLS.read(RESULTS / "table-3.8.small.csv").query("metric == 'dev BLEU'")
     wanted = cells.groupby(["row", "column"], sort=False)["value"].mean()
     measured = dict(zip(keys(page), page.lines.frame["measured"], strict=True))
     assert measured == pytest.approx({key: wanted[key] for key in measured}, abs=0.005, nan_ok=True)
@@ -232,8 +231,8 @@ def test_a_table_without_a_baseline_leaves_the_next_one_as_a_person_wants_it_dra
 def test_rounding_hides_no_difference(page):
     page.table.value = "lexical-choice.small"
     page.measure.value = "rare recall"
-    cells = read_cells(RESULTS / "lexical-choice.small.csv").query("metric == 'rare recall'")
-    spreads = read_sentences(RESULTS / "lexical-choice.small.sentences.csv")
+    cells = CELLS.read(RESULTS / "lexical-choice.small.csv").query("metric == 'rare recall'")
+    spreads = SENTENCES.read(RESULTS / "lexical-choice.small.sentences.csv")
     lines = summary(cells, find_table("lexical-choice"), spreads).set_index(["row", "column"])
     for key, line in zip(keys(page), shown(page), strict=True):
         own = lines.loc[key]
@@ -266,8 +265,8 @@ def test_a_line_says_what_its_interval_covers_what_it_could_have_shown_and_why_n
 @pytest.mark.full
 def test_the_lines_of_all_measures_are_judged_together(page):
     page.table.value = "lexical-choice.small"
-    stored = read_cells(RESULTS / "lexical-choice.small.csv")
-    spreads = read_sentences(RESULTS / "lexical-choice.small.sentences.csv")
+    stored = CELLS.read(RESULTS / "lexical-choice.small.csv")
+    spreads = SENTENCES.read(RESULTS / "lexical-choice.small.sentences.csv")
     lines = summary(stored, find_table("lexical-choice"), spreads).query("metric == 'rare recall'")
     page.measure.value = "rare recall"
     assert [line["q"] for line in shown(page)] == pytest.approx(lines["q"].tolist(), rel=0.01, nan_ok=True)
@@ -295,7 +294,7 @@ def test_an_address_opens_a_training_of_a_table(here):
 
 def test_a_table_of_ones_own_takes_the_place_of_the_checkouts(tmp_path):
     workspace = Workspace(tmp_path)
-    own = read_cells(RESULTS / "table-3.6.small.csv").query("row == 'tu-en'")
+    own = CELLS.read(RESULTS / "table-3.6.small.csv").query("row == 'tu-en'")
     (workspace.data / "results").mkdir(parents=True)
     own.to_csv(workspace.data / "results/table-3.6.small.csv", index=False)
     assert {line["text"] for line in shown(TablesPage(workspace))} == {"tr-en, Tatoeba"}

@@ -14,10 +14,9 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims import verdicts
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, counted, measured_claims, not_measured, overall
-from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.judgement import Question, with_aim
-from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.results.schemas import CELLS, SENTENCES
 from nmtlab.experiments.tables.empty_translations import GLOBAL_BEST
 from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
@@ -46,7 +45,7 @@ FAILS = Claim("PostNorm fails.", "somewhere, 5", GRADIENTS, CONVERGED, "Xavier P
 def cells(column: str, values: list[float | None], row: str = "tu-en", metric: str = "test BLEU", seeded: bool = True):
     return [
         {
-            **dict.fromkeys(RESULT_COLUMNS, ""),
+            **dict.fromkeys(CELLS.columns, ""),
             "row": row,
             "column": column,
             "metric": metric,
@@ -60,7 +59,7 @@ def cells(column: str, values: list[float | None], row: str = "tu-en", metric: s
 
 
 def write(folder: Path, lines: list[dict], name: str = "table-3.6.small.csv") -> Path:
-    pd.DataFrame(lines, columns=RESULT_COLUMNS).astype({"seed": "Int64", "value": float}).to_csv(
+    pd.DataFrame(lines, columns=CELLS.columns).astype({"seed": "Int64", "value": float}).to_csv(
         folder / name, index=False
     )
     return folder
@@ -85,7 +84,7 @@ TIED = [10.0, 10.4, 10.8]
 def test_a_share_of_sentences_is_judged_even_if_all_seeds_agree(tmp_path, values, variance, high, said):
     lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.label)
     about = ["de-en", EMPTY_GLOBAL_BEST.label, SCALENORM, ""]
-    spread = pd.DataFrame([[*about, variance, 199, 200, "ratio of sums"]], columns=SENTENCES)
+    spread = pd.DataFrame([[*about, variance, 199, 200, "ratio of sums"]], columns=SENTENCES.columns)
     spread.to_csv(tmp_path / EMPTY.sentences, index=False)
     found = judged(tmp_path, EMPTY, lines).loc["de-en"]
     assert found["verdict"] == said
@@ -441,11 +440,11 @@ def test_an_effect_has_a_direction(tmp_path):
     assert dataclasses.replace(MOSES, tolerance=0.5).direction == "phrase-based (Thot) − tied, expected below 0.5"
 
 
-HEAD = ",".join(RESULT_COLUMNS) + "\n"
+HEAD = ",".join(CELLS.columns) + "\n"
 
 
 def line(value: str = "2", seed: str = "1") -> str:
-    return ",".join({"value": value, "seed": seed}.get(name, "") for name in RESULT_COLUMNS) + "\n"
+    return ",".join({"value": value, "seed": seed}.get(name, "") for name in CELLS.columns) + "\n"
 
 
 @pytest.mark.parametrize(

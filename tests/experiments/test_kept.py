@@ -5,14 +5,15 @@ import sys
 import pandas as pd
 import pytest
 from support.little_table import little_table
+from support.packed import NO_WORKSPACE
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.claims.verdicts import judged_claims, overall
+from nmtlab.experiments.measured import all_measured
 from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import read_cells, stored_tables
+from nmtlab.experiments.results.schemas import SENTENCES
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.runs.archive import write_archive
@@ -95,8 +96,8 @@ def test_the_packed_runs_are_the_trainings_that_were_measured():
     packed = {name for name, _ in machines}
     if not packed:
         pytest.skip("there are no packed runs in this checkout")
-    stored = [one for one in stored_tables() if one.path.parent == RESULTS]
-    cells = pd.concat([read_cells(one.path).assign(table=one.name) for one in stored]).dropna(subset="value")
+    stored = [one for one in all_measured(NO_WORKSPACE) if one.folder == RESULTS]
+    cells = pd.concat([one.cells.assign(table=one.name) for one in stored]).dropna(subset="value")
     cells = cells[cells["run"].isin(packed)].drop_duplicates(["table", "run"])  # the first, if it has several machines
     others = cells[[made not in machines for made in zip(cells["run"], cells["machine"], strict=True)]]
     assert others[["table", "run", "machine"]].to_dict("records") == []
@@ -123,7 +124,7 @@ def test_what_was_never_run_is_not_lost(cells, table):
 
 def test_claims_without_runs_have_no_verdict_either(cells, table):
     claim = Claim("It helps.", "Here", table, DEV_BLEU, "fixnorm", "higher", "tied", scale="tiny")
-    sentences = pd.DataFrame(columns=SENTENCES)
+    sentences = SENTENCES.empty
     found = judged_claims([claim], cells, sentences, kept(*of("tied")))
     assert list(found["verdict"]) == [NOT_KEPT]
     assert found["low"].iloc[0] > 0

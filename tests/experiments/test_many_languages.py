@@ -6,8 +6,8 @@ import pytest
 
 from nmtlab.analysis.metrics import find_metric, scored_text, scorer_of, stored_lines, sums_among
 from nmtlab.errors import RunError
-from nmtlab.experiments.results.collected import made_rows, results
-from nmtlab.experiments.results.scored import hypotheses
+from nmtlab.experiments.results.collected import collected_cells, made_rows
+from nmtlab.experiments.results.hypotheses import hypotheses
 from nmtlab.experiments.results.sentences import ALONE, sentence_spreads
 from nmtlab.experiments.running.cells import Cell, cells_of, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid
@@ -44,15 +44,15 @@ def test_separate_models_of_both_directions_are_different_trainings():
 
 def test_a_system_on_a_base_starts_from_half_of_its_training():
     (cell, *_) = cells("many-languages", "gl-en", "adapters on a frozen model, many-to-many")
-    assert cell.parent.run == "iberian.many-to-many.many-shared.lr_scale-0.35.max_evaluations-5.s1"
-    assert cell.parent.run in {one.run for one in cells_of(find_table("many-languages-tuning"), "small")}
-    assert cell.recipe.transfer.parent == cell.parent.run
+    assert cell.needs[0].cell.run == "iberian.many-to-many.many-shared.lr_scale-0.35.max_evaluations-5.s1"
+    assert cell.needs[0].cell.run in {one.run for one in cells_of(find_table("many-languages-tuning"), "small")}
+    assert cell.recipe.transfer.parent == cell.needs[0].cell.run
     whole = cells("many-languages", "gl-en", "shared, many-to-many")[0].recipe
-    halves = (cell.recipe.training.max_evaluations, cell.parent.recipe.training.max_evaluations)
+    halves = (cell.recipe.training.max_evaluations, cell.needs[0].cell.recipe.training.max_evaluations)
     assert sum(halves) == whole.training.max_evaluations
-    assert cell.parent.recipe.model == whole.model
+    assert cell.needs[0].cell.recipe.model == whole.model
     assert cell.recipe.transfer.encoder == "freeze"
-    assert [one.run for one in trainings([cell])] == [cell.parent.run, cell.run]
+    assert [one.run for one in trainings([cell])] == [cell.needs[0].cell.run, cell.run]
 
 
 @pytest.mark.full
@@ -74,7 +74,7 @@ def made(tmp_path_factory) -> Workspace:
 
 
 def test_one_training_gives_the_numbers_of_every_row(made):
-    found = results(MANY, "tiny", made)
+    found = collected_cells(MANY, "tiny", made)
     measured = found[found["run"] == SHARED].set_index(["row", "metric"])
     assert sorted(measured.index.unique("row")) == ["en-qaa", "en-qab", "qaa-en", "qab-en"]
     assert measured["value"].notna().all()
@@ -84,7 +84,7 @@ def test_one_training_gives_the_numbers_of_every_row(made):
 
 
 def test_zero_shot_directions_are_compared_with_a_way_through_english(made):
-    found = results(ZERO_SHOT, "tiny", made)
+    found = collected_cells(ZERO_SHOT, "tiny", made)
     measured = found[found["run"] == SHARED].pivot(index="row", columns="metric", values="value")
     assert list(measured.index) == ["qaa-qab", "qab-qaa"]
     assert set(measured) == {"test BLEU", "test BLEU through English", "off target (%)"}
@@ -103,7 +103,7 @@ def test_zero_shot_directions_are_compared_with_a_way_through_english(made):
 
 
 def test_the_translations_that_are_off_target_are_those_of_the_share(made):
-    found = results(ZERO_SHOT, "tiny", made)
+    found = collected_cells(ZERO_SHOT, "tiny", made)
     off_target = find_metric("off-target")
     shares = found[(found["run"] == SHARED) & (found["metric"] == off_target.label)].set_index("row")["value"]
     for (cell, *_), corpus, runs in made_rows(ZERO_SHOT, "tiny", made):

@@ -13,9 +13,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, not_measured
-from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.statistics import DECIDED
-from nmtlab.experiments.results.stored import read_cells
 from nmtlab.workspace import RESULTS
 
 pytestmark = pytest.mark.usefixtures("all_kept")
@@ -103,7 +102,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
 def test_a_claim_is_not_measured_only_if_what_it_compares_has_no_run():
     for claim in not_measured(measured_claims()):
         path = RESULTS / claim.evidence
-        cells = read_cells(path) if path.is_file() else pd.DataFrame(columns=RESULT_COLUMNS)
+        cells = CELLS.read(path) if path.is_file() else pd.DataFrame(columns=CELLS.columns)
         made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.metric.label)]
         compared = {claim.system, claim.than} - {""}
         assert not any(compared <= set(columns) for _, columns in made.groupby("row")["column"])

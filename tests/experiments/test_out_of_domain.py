@@ -8,7 +8,7 @@ from support.little_table import little_table
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.evaluation import bleu
 from nmtlab.experiments.claims.verdicts import budget
-from nmtlab.experiments.results.collected import results
+from nmtlab.experiments.results.collected import collected_cells
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
@@ -41,7 +41,7 @@ def test_a_system_is_trained_on_its_text_and_scored_on_the_other(space, table):
     cells = cells_of(table, "tiny")
     assert {cell.corpus.name for cell in cells} == {"tiny"}
     assert run_grid(cells, workspace) == []
-    found = results(table, "tiny", workspace)
+    found = collected_cells(table, "tiny", workspace)
     assert found["corpus"].unique().tolist() == [NEWS]
     for line in found.itertuples():
         run = Run(workspace.run_folder(line.run))

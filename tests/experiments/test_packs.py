@@ -7,8 +7,8 @@ import pytest
 
 from nmtlab.errors import RunError
 from nmtlab.experiments.evidence import add_table
-from nmtlab.experiments.results.collected import results
-from nmtlab.experiments.results.stored import saved_table
+from nmtlab.experiments.results.collected import collected_cells
+from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded
 from nmtlab.experiments.running.grid import run_grid, unpack_table
@@ -23,14 +23,13 @@ def copied(grid, tmp_path) -> Workspace:
 
 
 def packed(grid, workspace: Workspace) -> None:
-    workspace.results.mkdir(exist_ok=True)
-    results(grid.table, "tiny", workspace).to_csv(saved_table(grid.table, "tiny", workspace).path, index=False)
+    Results.collect(grid.table, "tiny", workspace).save("")
     add_table(grid.table, "tiny", workspace)
 
 
 @pytest.mark.full
 def test_packed_runs_are_taken_as_made_and_only_the_others_are_trained(grid, copied):
-    before = results(grid.table, "tiny", copied)
+    before = collected_cells(grid.table, "tiny", copied)
     first = min(run.name for run in copied.runs.iterdir())
     packed(grid, copied)
     shutil.rmtree(copied.runs)
@@ -39,7 +38,7 @@ def test_packed_runs_are_taken_as_made_and_only_the_others_are_trained(grid, cop
     events = []
     assert run_grid(cells_of(grid.table, "tiny"), copied, on_event=events.append) == []
     assert {event.cell.run for event in events if isinstance(event, CellEnded)} == {first}
-    again = results(grid.table, "tiny", copied)
+    again = collected_cells(grid.table, "tiny", copied)
     assert again[["run", "seed", "value"]].equals(before[["run", "seed", "value"]])
 
 

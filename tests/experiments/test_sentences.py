@@ -17,13 +17,12 @@ from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import drawn_test_sets
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.claims.verdicts import judged_claims
-from nmtlab.experiments.results.collected import made_rows, results
-from nmtlab.experiments.results.scored import COLUMNS as HYPOTHESES
-from nmtlab.experiments.results.scored import hypotheses
+from nmtlab.experiments.results.collected import collected_cells, made_rows
+from nmtlab.experiments.results.hypotheses import COLUMNS as HYPOTHESES
+from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.schemas import SENTENCES
 from nmtlab.experiments.results.sentences import (
     ALONE,
-    COLUMNS,
-    read_sentences,
     sentence_spreads,
     spread_of,
     with_kept_sentences,
@@ -70,7 +69,7 @@ def shared_variance(scores: dict[tuple[str, int], np.ndarray]) -> float:
 @pytest.mark.full
 def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, translated, tiny_corpus):
     (line,) = found.to_dict("records")
-    assert list(found) == COLUMNS
+    assert tuple(found) == SENTENCES.columns
     assert (line["row"], line["metric"], line["system"], line["than"]) == ("ha-en", "dev BLEU", "fixnorm", "tied")
     words = Words("en")
     references = [" ".join(words.split(text)) for text in tiny_corpus.lines("dev", "en")]
@@ -108,7 +107,7 @@ def wide(monkeypatch) -> Metric:
 def test_scores_of_other_searches_have_sentences_too(grid, wide):
     table = replace(grid.table, metrics=("dev-bleu", wide.key))
     assert wide.label not in set(hypotheses(table, "tiny", grid.workspace)["measure"])  # nothing is computed
-    measured = results(table, "tiny", grid.workspace)
+    measured = collected_cells(table, "tiny", grid.workspace)
     kept = hypotheses(table, "tiny", grid.workspace)
     assert kept.groupby("measure").size().to_dict() == {"": 4 * grid_sentences(grid), wide.label: 4 * 12}
     found = sentence_spreads(table, "tiny", grid.workspace, kept, []).set_index("metric")
@@ -133,7 +132,7 @@ def test_a_share_has_sentences_too_alone_and_beside_another(grid, translated, mo
     table = replace(grid.table, metrics=("dev-bleu", share.key))
     corpus = cells_of(table, "tiny")[0].corpus.open(grid.workspace)
     assert set(sentence_spreads(table, "tiny", grid.workspace, translated, [])["metric"]) == {"dev BLEU"}  # no answers
-    measured = results(table, "tiny", grid.workspace)
+    measured = collected_cells(table, "tiny", grid.workspace)
     found = sentence_spreads(table, "tiny", grid.workspace, translated, []).set_index(["metric", "system", "than"])
     ((_, _, runs),) = made_rows(table, "tiny", grid.workspace)
     hits = {
@@ -184,7 +183,7 @@ def test_a_ratio_varies_with_the_sentences_and_so_does_its_size(grid, monkeypatc
     asked = (lines, "ha-en", skew, "fixnorm", "tied")
     assert spread_of(*asked).variance == found["skew", "fixnorm", "tied"]
     assert spread_of(*asked, absolute=True).variance == found["|skew|", "fixnorm", "tied"]
-    measured = results(table, "tiny", grid.workspace)
+    measured = collected_cells(table, "tiny", grid.workspace)
     assert judged_claims([claim], measured, lines)["interval"].tolist() == ["seeds and sentences"]
 
 
@@ -192,7 +191,7 @@ def test_empty_translations_are_counted_among_those_that_are_stored(grid, wide, 
     empty = searched_empty("empty", "% empty", wide)
     declare(monkeypatch, SEARCHED, empty)
     table = replace(grid.table, metrics=(wide.key, empty.key))
-    results(table, "tiny", grid.workspace)
+    collected_cells(table, "tiny", grid.workspace)
     kept = hypotheses(table, "tiny", grid.workspace)
     lost = (kept["column"] == "tied") & (kept["line"] < 3)
     kept["translation"] = kept["translation"].where(kept["translation"] != "", "word").mask(lost, "")
@@ -204,10 +203,10 @@ def test_empty_translations_are_counted_among_those_that_are_stored(grid, wide, 
 
 
 def test_a_share_with_a_single_system_needs_no_other_to_vary(tmp_path):
-    lines = pd.DataFrame([["ha-en", "% empty", "tied", "", 0.0, 199, 200, "ratio of sums"]], columns=COLUMNS)
+    lines = pd.DataFrame([["ha-en", "% empty", "tied", "", 0.0, 199, 200, "ratio of sums"]], columns=SENTENCES.columns)
     lines.to_csv(tmp_path / "it.csv", index=False)
     share = replace(find_metric("empty-global-best"), label="% empty")
-    assert spread_of(read_sentences(tmp_path / "it.csv"), "ha-en", share, "tied", 50.0) == (0.0, 199.0)
+    assert spread_of(SENTENCES.read(tmp_path / "it.csv"), "ha-en", share, "tied", 50.0) == (0.0, 199.0)
     assert spread_of(lines, "ha-en", share, "tied", "fixnorm") is None
 
 
@@ -222,13 +221,12 @@ def test_translations_of_other_text_or_of_one_system_alone_say_nothing(grid, tra
 
 def test_lines_are_read_as_they_were_written_and_kept_where_there_are_no_new_ones(found, tmp_path):
     path = tmp_path / "table-3.4.tiny.sentences.csv"
-    assert read_sentences(path).empty
     found.to_csv(path, index=False)
-    pd.testing.assert_frame_equal(read_sentences(path), found, check_dtype=False)
+    pd.testing.assert_frame_equal(SENTENCES.read(path), found, check_dtype=False)
     kept = pd.concat([found.assign(variance=9.0), found.assign(row="hu-en")])
     both = with_kept_sentences(found, kept)
     assert both["row"].tolist() == ["ha-en", "hu-en"]
     assert both["variance"].tolist() == found["variance"].tolist() * 2
     path.write_text("row\nha-en\n")
     with pytest.raises(NmtlabError, match=r"sentences\.csv: not a table of variances"):
-        read_sentences(path)
+        SENTENCES.read(path)

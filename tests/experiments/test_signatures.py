@@ -1,12 +1,13 @@
 """How the scores of a table were computed."""
 
-from nmtlab.experiments.results.signatures import COLUMNS, printed_signatures, signatures
+from nmtlab.experiments.results.schemas import SIGNATURES
+from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.tables.listing import find_table
 
 
 def of(table: str) -> dict[tuple[str, str], str]:
     found = signatures(find_table(table), "small")
-    assert list(found.columns) == COLUMNS
+    assert list(found.columns) == [*SIGNATURES.columns]
     return found.set_index(["row", "metric"])["signature"].to_dict()
 
 

@@ -3,26 +3,31 @@
 import pandas as pd
 import pytest
 from support.child_sizes import results_of
+from support.packed import NO_WORKSPACE
 
 from nmtlab.analysis.metrics import find_metrics
-from nmtlab.experiments.results.collected import results
-from nmtlab.experiments.results.stored import read_cells, scores_on_test, stored_tables
+from nmtlab.experiments.measured import all_measured, scores_on_test
+from nmtlab.experiments.results.collected import collected_cells
+from nmtlab.experiments.results.results import stored_results
+from nmtlab.experiments.results.schemas import CELLS
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import RESULTS, Workspace
 
 
 def test_cells_are_read_as_they_were_written(grid, tmp_path):
-    found = results(grid.table, "tiny", grid.workspace)
+    found = collected_cells(grid.table, "tiny", grid.workspace)
     found.to_csv(tmp_path / "cells.csv", index=False)
-    pd.testing.assert_frame_equal(read_cells(tmp_path / "cells.csv"), found, check_exact=True)
+    pd.testing.assert_frame_equal(CELLS.read(tmp_path / "cells.csv"), found, check_exact=True)
 
 
 def test_tables_come_in_the_order_of_the_seeds_and_the_first_folder_counts(tmp_path):
-    for name in ("own/table-3.8.small.csv", "own/notes.csv", "other/table-3.8.small.csv", "other/table-3.6.tiny.csv"):
+    files = ("table-3.8.small.csv", "notes.csv")
+    for name in (*(f"results/{file}" for file in files), "other/table-3.8.small.csv", "other/table-3.6.tiny.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    found = stored_tables([tmp_path / "own", tmp_path / "nowhere", tmp_path / "other"])
-    assert [(one.name, one.scale, one.path.parent.name) for one in found] == [
-        ("table-3.6.tiny", "tiny", "other"), ("table-3.8.small", "small", "own"),
+    found = stored_results(TABLES, Workspace(tmp_path), tmp_path / "other")
+    assert [(one.name, one.scale, one.folder.name) for one in found] == [
+        ("table-3.6.tiny", "tiny", "other"), ("table-3.8.small", "small", "results"),
     ]  # fmt: skip
     assert [one.table.name for one in found] == ["table-3.6", "table-3.8"]
 
@@ -45,10 +50,10 @@ def test_the_score_of_a_run_that_was_trained_again_is_that_of_the_earlier_table(
     assert scores_on_test(Workspace(tmp_path))["twice"] == 10
 
 
-@pytest.mark.parametrize("stored", stored_tables(), ids=lambda stored: stored.name)
+@pytest.mark.parametrize("stored", all_measured(NO_WORKSPACE), ids=lambda stored: stored.name)
 def test_what_stands_in_the_checkout_is_of_the_tables_as_they_are_declared(stored):
-    cells = read_cells(stored.path)
-    assert stored.path.parent == RESULTS
+    cells = stored.cells
+    assert stored.folder == RESULTS
     assert set(cells["row"]) <= {row.name for row in stored.table.rows}
     assert set(cells["column"]) <= {system.name for system in stored.table.columns}
     metrics, declared = set(cells["metric"]), {metric.label for metric in find_metrics(stored.table.metrics)}

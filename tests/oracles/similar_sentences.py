@@ -13,9 +13,9 @@ import pandas as pd
 from nmtlab.analysis.access.metric import Text
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.metrics import find_metric, scored_text
+from nmtlab.experiments.measured import measured
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.scored import Scored
-from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.runs.listing import open_run_of
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.similar import similar
@@ -29,12 +29,12 @@ FIRST = "PreNorm + LayerNorm"
 
 def main() -> None:
     workspace = Workspace.find()
-    (stored,) = (one for one in stored_tables() if one.name == "table-3.13.small")
-    cells = read_cells(stored.path)
+    stored = measured("table-3.13")
+    cells = stored.cells
     print(f"{TEST_BLEU.label}, means over seeds, and differences to {FIRST}, 95 % of seeds and sentences.")
     print("Similar: 70 % of all words of a source or reference and of that side of a training pair are in both.")
     for row in ("gl-en", "sk-en", "de-en"):
-        scored = Scored.of(stored, TEST_BLEU, row, workspace)
+        scored = Scored.of(stored, TEST_BLEU, row)
         if scored is None or scored.corpus is None:
             print(f"\n{row}: its text is not in this workspace")
             continue

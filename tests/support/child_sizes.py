@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from nmtlab.experiments.results.collected import COLUMNS
+from nmtlab.experiments.results.schemas import CELLS
 
 Scores = Mapping[str, Mapping[str, Sequence[float | None]]]
 """Row -> system -> score of each seed."""
@@ -14,7 +14,7 @@ def results_of(table: str, scores: Scores, metric: str = "test BLEU") -> pd.Data
     """Return the cells of a table."""
     lines = [
         {
-            **dict.fromkeys(COLUMNS, ""), "table": table, "scale": "small", "row": row, "column": column,
+            **dict.fromkeys(CELLS.columns, ""), "table": table, "scale": "small", "row": row, "column": column,
             "metric": metric, "seed": seed, "value": value,
             "status": "not run" if value is None else "finished",
         }
@@ -23,4 +23,4 @@ def results_of(table: str, scores: Scores, metric: str = "test BLEU") -> pd.Data
         for seed, value in enumerate(values, start=1)
     ]  # fmt: skip
     types = {"seed": "Int64", "value": float, "minutes": float, "updates": "Int64"}
-    return pd.DataFrame(lines, columns=COLUMNS).replace({"minutes": "", "updates": ""}, None).astype(types)
+    return pd.DataFrame(lines, columns=CELLS.columns).replace({"minutes": "", "updates": ""}, None).astype(types)

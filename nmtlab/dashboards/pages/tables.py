@@ -18,17 +18,19 @@ from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
+from nmtlab.experiments.measured import all_measured
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import RULE
+from nmtlab.experiments.results.results import Results
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
-from nmtlab.experiments.results.stored import Stored, read_cells, stored_tables
-from nmtlab.experiments.results.summary import in_words, rounded, stored_summary, with_published
+from nmtlab.experiments.results.summary import in_words, rounded, with_published
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.shown.tables import table_figure
 from nmtlab.experiments.tables.declaration import Table as Declaration
 from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
-from nmtlab.workspace import RESULTS, Workspace
+from nmtlab.workspace import Workspace
 
 PAGE = About(
     place=1,
@@ -47,7 +49,7 @@ class TablesPage(Page):
     """A table with its figure, the trainings of the selected line and the sentences of the selected training."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._stored = {one.name: one for one in stored_tables((workspace.results, RESULTS))}
+        self._stored = {one.name: one for one in all_measured(workspace)}
         titles = [(f"{one.table.name}, {one.scale}: {one.table.title}", name) for name, one in self._stored.items()]
         self.table = widgets.Dropdown(description="Table", options=titles, layout=_WIDE)
         self.measure = widgets.Dropdown(description="Measure", options=[])
@@ -100,25 +102,24 @@ class TablesPage(Page):
         elif "sentence" in changed:
             self.trainings.look_closer()
 
-    def _drawn(self, stored: Stored) -> go.Figure:
+    def _drawn(self, stored: Results) -> go.Figure:
         table, named = stored.table, drawn_labels(self._summary, stored.table, stored.scale)
         show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
         self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
         return table_figure(named, table.title, show, baseline, published_name(stored.scale))
 
-    def _open(self, stored: Stored) -> None:
-        self._cells = read_cells(stored.path)
-        self._whole = stored_summary(stored, self._workspace)
+    def _open(self, stored: Results) -> None:
+        self._cells, self._whole = stored.cells, stored.summary()
         measured, before = set(self._cells["metric"]), self.measure.value
         names = [measure.label for measure in find_metrics(stored.table.metrics) if measure.label in measured]
         self.measure.options = names
         self.measure.value = before if before in names else names[0]
         self.draw.layout.display = "" if stored.table.baseline else "none"
-        claims = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
-        self.claims.show(overall(measured_claims(stored.path.parent, claims, self._workspace)))
+        claims = [claim for claim in declared_claims() if claim.stored == stored.name]
+        self.claims.show(overall(measured_claims(stored.folder, claims, self._workspace)))
         self.claims.layout.display = "" if claims else "none"
 
-    def _sum_up(self, stored: Stored) -> None:
+    def _sum_up(self, stored: Results) -> None:
         of_measure = self._whole[self._whole["metric"] == self.measure.value]
         self._summary = with_published(of_measure, stored.table)
         begun = self._summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
@@ -130,12 +131,12 @@ class TablesPage(Page):
         left_out = _missing(not_begun.unique()) + _earlier(self._cells, stored.table)
         self.hint.say(_provenance(stored, measure) + left_out, _reading(stored, measure))
 
-    def _offer(self, stored: Stored) -> None:
+    def _offer(self, stored: Results) -> None:
         cells = self._cells[self._cells["metric"] == self.measure.value]
         picked = cells[[key == self.lines.value for key in _keys(cells)]]
         same_row = cells[cells["row"].isin(picked["row"])]
-        measure = next(one for one in find_metrics(stored.table.metrics) if one.label == self.measure.value)
-        scored = Scored.of(stored, measure, picked["row"].iloc[0], self._workspace) if len(picked) else None
+        measure = next(one for one in find_metrics(stored.table.metrics) if one.name == self.measure.value)
+        scored = Scored.of(stored, measure, picked["row"].iloc[0]) if len(picked) else None
         self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline], scored)
 
     def _clicked(self, point: dict[str, Any]) -> None:
@@ -159,7 +160,7 @@ def _difference(table: Declaration, measure: Metric) -> str:
     return f"|system| − |{baseline}|" if measure.better == "zero" else f"system − {baseline}"
 
 
-def _lines(summed: pd.DataFrame, stored: Stored, difference: str) -> pd.DataFrame:
+def _lines(summed: pd.DataFrame, stored: Results, difference: str) -> pd.DataFrame:
     """Return the lines of a summary for display."""
     keys, summed = _keys(summed), labelled(summed, stored.table, stored.scale)
     names = {"row": "text", "column": "system", "mean": "measured", "bounds": "measured, 95 %", "seeds": "seeds"}
@@ -182,10 +183,10 @@ def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
     return [in_words(*ends) for ends in zip(lines[low], lines[high], strict=True)]
 
 
-def _provenance(stored: Stored, measure: Metric) -> str:
+def _provenance(stored: Results, measure: Metric) -> str:
     """Say where a table comes from, and what its differences are."""
     table = stored.table
-    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
+    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path(CELLS).name}."]
     if sources := list(published(table.name)["source"].unique()):
         other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
@@ -200,7 +201,7 @@ def _missing(not_begun: Sequence[str]) -> str:
     return f" Not run yet: {' · '.join(not_begun)}." if len(not_begun) else ""
 
 
-def _reading(stored: Stored, measure: Metric) -> str:
+def _reading(stored: Results, measure: Metric) -> str:
     """Say what counts as a difference, what the systems lack, and how the score was computed."""
     table = stored.table
     parts = [RULE] if table.baseline else []
@@ -211,7 +212,7 @@ def _reading(stored: Stored, measure: Metric) -> str:
     return " ".join(parts)
 
 
-def _signatures(stored: Stored, measure: Metric) -> pd.DataFrame:
+def _signatures(stored: Results, measure: Metric) -> pd.DataFrame:
     found = signatures(stored.table, stored.scale)
     return found[found["metric"] == measure.label]
 

@@ -17,9 +17,10 @@ from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
 from nmtlab.experiments.claims.settings import changes, hindrance
 from nmtlab.experiments.results.judgement import Answer, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import STILL_RISING, Kept, largest_late_gain
-from nmtlab.experiments.results.sentences import read_sentences, spread_of
+from nmtlab.experiments.results.results import Results
+from nmtlab.experiments.results.schemas import CELLS
+from nmtlab.experiments.results.sentences import spread_of
 from nmtlab.experiments.results.statistics import Verdict
-from nmtlab.experiments.results.stored import read_cells, version
 from nmtlab.experiments.tables.corpora import (
     ConcatenatedCorpus,
     Corpus,
@@ -81,10 +82,10 @@ def measured_claims(
         NmtlabError: a file is damaged.
     """
     claims, workspace = declared_claims() if claims is None else claims, workspace or Workspace.find()
-    tables = [folder / evidence for evidence in dict.fromkeys(claim.evidence for claim in claims)]
-    tables = [path for path in tables if path.is_file()]
+    found = {claim.stored: Results(claim.table, claim.scale, workspace, folder) for claim in claims}
+    tables = [results for results in found.values() if results.exists]
     kept = Kept.of(workspace) if tables else Kept(frozenset())
-    frames = [_of_table(path, [claim for claim in claims if claim.evidence == path.name], kept) for path in tables]
+    frames = [_of_table(one, [claim for claim in claims if claim.stored == one.name], kept) for one in tables]
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     order = {claim.text: place for place, claim in enumerate(claims)}
@@ -102,8 +103,8 @@ def judged_claims(
 
     Args:
         claims: all that are about the table.
-        cells: lines of `nmtlab.experiments.results.collected.results`.
-        sentences: lines of `nmtlab.experiments.results.sentences`.
+        cells: lines of `CELLS`.
+        sentences: lines of `SENTENCES`.
         kept: what is kept of the table's trainings; if not given, everything is.
     """
     return _frame([line for claim in claims for line in _lines(claim, cells, sentences, kept)])
@@ -113,12 +114,11 @@ _latest: dict[Path, tuple[object, pd.DataFrame]] = {}
 """What was judged last about each table, after what it was judged from: pages ask for the same again and again."""
 
 
-def _of_table(path: Path, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
+def _of_table(results: Results, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
     """Judge claims about the table in a file, if anything has changed since the last time."""
-    sentences = path.parent / claims[0].sentences
-    judged_from = ([*claims], kept, version(path), version(sentences))
+    path, judged_from = results.path(CELLS), ([*claims], kept, results.version)
     if path not in _latest or _latest[path][0] != judged_from:
-        found = judged_claims(claims, read_cells(path)[_NEEDED], read_sentences(sentences), kept)
+        found = judged_claims(claims, results.cells[_NEEDED], results.sentences, kept)
         _latest[path] = judged_from, found
     return _latest[path][1]
 
@@ -212,7 +212,7 @@ def budget(cells: pd.DataFrame, row: Row, scale: Scale, metric: Metric) -> str:
     """Return the most updates of some cells, and the text of their row: "after at most 800 updates, ...".
 
     Args:
-        cells: lines of `nmtlab.experiments.results.collected.results`.
+        cells: lines of `CELLS`.
         row: their row.
         scale: the scale at which they were run.
         metric: their number.

@@ -10,7 +10,8 @@ import pandas as pd
 
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run
+from nmtlab.experiments.results.schemas import CELL, CELLS
+from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run, status_of
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.run import Run
@@ -19,27 +20,16 @@ from nmtlab.workspace import PUBLISHED, Workspace
 
 _PRINTED = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]
 
-COLUMNS = [
-    "table", "scale", "row", "column", "metric", "seed", "value", "status", "published", "published_difference",
-    "published_mark", "corpus", "recipe", "run", "minutes", "updates", "commit", "machine",
-]  # fmt: skip
-
-CELL = ["row", "column", "metric", "seed"]
-"""What a value is of; a table has several of a cell if it was trained on several machines."""
-
-NUMBERS = {"value": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
-"""Type of each numeric column."""
-
 _NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": ""}
 
 
-def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
+def collected_cells(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     """Return the values of a table's cells whose training has ended, without the rows whose text is not available.
 
     Returns:
         One line per cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing for a system without
         randomness; `value`, missing if there is none (a training that diverged before its first checkpoint has
-        BLEU 0); `status` of the run, or `not run`; `published`, `published_difference` and
+        BLEU 0); `status` of the run, or `not run`, or `need diverged`; `published`, `published_difference` and
         `published_mark` as printed; `corpus`; `recipe`, with the changes to it; `run`; `minutes` and `updates` of
         training; `commit` of nmtlab (+ if there were uncommitted changes); `machine`.
 
@@ -54,11 +44,12 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
             lost = [name for name, run in runs.items() if run.status == "diverged" and name not in values]
             values |= dict.fromkeys(lost, measure.if_diverged)
             for cell in cells:
-                line = _about(cell) | _made(runs.get(cell.run))
+                run = runs.get(cell.run)
+                line = _about(cell) | {"status": status_of(cell, run, workspace)} | (_made(run) if run else {})
                 line |= {"table": table.name, "scale": scale, "metric": measure.label}
                 line["value"] = values.get(cell.run)
                 lines.append(line | printed.get((cell.row, cell.column, measure.label), _NOT_PRINTED))
-    return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
+    return CELLS.frame(lines)
 
 
 def made_rows(
@@ -95,8 +86,8 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     An earlier value from another machine stands beside the one from here, which comes first.
 
     Args:
-        measured: lines of `results`.
-        kept: lines of `results` from another time or machine; cells that are no longer in the table are dropped.
+        measured: lines of `collected_cells`.
+        kept: likewise, from another time or machine; cells that are no longer in the table are dropped.
         table: its declaration.
     """
     orders = {
@@ -107,7 +98,7 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]
     cells = pd.concat([*run, measured, kept], ignore_index=True)
     first = ~cells.duplicated(CELL)
-    cells = cells[first | (cells["value"].notna() & ~cells.duplicated([*CELL, "machine"]))]
+    cells = cells[first | (cells["value"].notna() & ~cells.duplicated(CELLS.key))]
     for name, order in orders.items():
         cells = cells[cells[name].isin(order)]
     positions = [cells[name].map(order.index) for name, order in orders.items()]
@@ -138,13 +129,10 @@ def _about(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _made(run: Run | None) -> dict[str, Any]:
-    """Return the status, cost and provenance of a run."""
-    if run is None:
-        return {"status": NOT_RUN}
+def _made(run: Run) -> dict[str, Any]:
+    """Return the cost and provenance of a run."""
     end = run.metrics("end")
     return {
-        "status": run.status,
         "minutes": end["seconds"].iloc[-1] / 60 if len(end) else math.nan,
         "updates": end["step"].iloc[-1] if len(end) else None,
         **provenance(run.environment),

@@ -17,6 +17,7 @@ import pandas as pd
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
 from nmtlab.experiments.results.statistics import (
     DECIDED,
@@ -33,8 +34,7 @@ from nmtlab.experiments.results.statistics import (
     values_by_system,
     verdict,
 )
-from nmtlab.experiments.results.stored import read_cells
-from nmtlab.experiments.running.cells import NOT_RUN
+from nmtlab.experiments.running.cells import NEED_DIVERGED, NOT_RUN
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.workspace import RESULTS
 
@@ -124,7 +124,7 @@ def is_begun(question: Question, cells: pd.DataFrame) -> bool:
 
     Args:
         question: the question.
-        cells: lines of `collected.results` of one row and metric.
+        cells: lines of `CELLS` of one row and metric.
     """
     return bool((cells["column"].isin(question.compared) & (cells["status"] != NOT_RUN)).any())
 
@@ -140,7 +140,7 @@ def answered(
 
     Args:
         question: the question.
-        cells: lines of `collected.results` of one row and metric, of all systems.
+        cells: lines of `CELLS` of one row and metric, of all systems.
         converging: names of the systems over which the variance of a seed is pooled for `pooled_p`, if their mean
             score is usable.
         sentences: of `spread_of`, if known.
@@ -243,7 +243,7 @@ def measured_gain(table: Table, row: str, metric: str) -> float:
     """
     if table.gain is None:
         return math.nan
-    cells = read_cells(RESULTS / f"{table.gain.table.name}.small.csv")
+    cells = CELLS.read(RESULTS / f"{table.gain.table.name}.small{CELLS.ending}")
     means = cells[(cells["row"] == row) & (cells["metric"] == metric)].groupby("column")["value"].mean()
     return float(means.get(table.gain.system, math.nan) - means.get(table.gain.than, math.nan))
 
@@ -339,7 +339,8 @@ def _missing(question: Question, compared: Sequence[_Cell]) -> Iterator[str]:
 def _kind(status: str, measure: Metric) -> str:
     if status == "finished":
         return "too early to tell" if measure.kind == "outcome" else "no such number"
-    return {NOT_RUN: NOT_RUN, "diverged": "diverged without a score"}.get(status, "not finished")
+    said = {NOT_RUN: NOT_RUN, "diverged": "diverged without a score", NEED_DIVERGED: "what it needs diverged"}
+    return said.get(status, "not finished")
 
 
 def _seeds(seeds: Sequence[int | None], cells: int) -> str:

@@ -48,7 +48,7 @@ class Kept:
         another training: processors round differently. Of a seed that was trained on several, one is enough.
 
         Args:
-            cells: lines of `nmtlab.experiments.results.collected.results` with a value.
+            cells: lines of `CELLS` with a value.
         """
         kept: dict[tuple[str, object], bool] = {}
         made = zip(*(cells[name].tolist() for name in ("column", "seed", "run", "machine")), strict=True)
@@ -84,7 +84,7 @@ def largest_late_gain(cells: pd.DataFrame) -> float:
     """Return the largest late gain of any system, as a mean over its seeds; NaN if no dev scores are stored.
 
     Args:
-        cells: lines of `nmtlab.experiments.results.collected.results`.
+        cells: lines of `CELLS`.
     """
     known = _late_gains()
     gains = [known.get(key, np.nan) for key in zip(cells["run"], cells["machine"], strict=True)]

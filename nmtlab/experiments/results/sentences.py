@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,10 +9,10 @@ import pandas as pd
 from nmtlab.analysis.access.metric import Metric, Text
 from nmtlab.analysis.access.translations import text_digest
 from nmtlab.analysis.metrics import as_scored, find_metric, find_metrics, scored_text, scorer_of, sums_among, sums_of
-from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.judgement import Question
+from nmtlab.experiments.results.schemas import SENTENCES
 from nmtlab.experiments.results.statistics import Spread, sentence_spread
 from nmtlab.experiments.running.cells import Cell, cells_of
 from nmtlab.experiments.tables.declaration import Scale, Table
@@ -21,15 +20,13 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
-KEYS = ["row", "metric", "system", "than"]
-COLUMNS = [*KEYS, "variance", "freedom", "sentences", "signature"]
-_NUMBERS = {"variance": float, "freedom": float}
-
 ALONE = ""
 """Stands for the other system where a ratio is compared with a number."""
 
 _RATIO = "ratio of sums"
 """The signature of ratios, shares among them."""
+
+_OF_SPREAD = (*SENTENCES.key, "variance", "freedom")
 
 _Pair = tuple[tuple[str, str], bool]
 _Line = tuple[bool, str, str, float, float, int, str]
@@ -44,7 +41,7 @@ def sentence_spreads(
         table: its declaration.
         scale: the scale at which it was run.
         workspace: contains the text.
-        translations: of all seeds, as of `scored.hypotheses`; those of other text are ignored.
+        translations: of all seeds, as of `hypotheses`; those of other text are ignored.
         asked: what is asked of the table besides the differences to its baseline, such as by claims.
 
     Returns:
@@ -74,28 +71,14 @@ def sentence_spreads(
             else:
                 continue
             lines += [(cells[0].row, _compared(measure, absolute), *line) for absolute, *line in found]
-    return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
+    return SENTENCES.frame(lines)
 
 
 def with_kept_sentences(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Return the lines of `sentence_spreads`, and earlier ones of pairs that have none now."""
-    return pd.concat([one for one in (found, kept) if len(one)] or [found]).drop_duplicates(KEYS, ignore_index=True)
-
-
-def read_sentences(path: Path) -> pd.DataFrame:
-    """Return the saved lines of `sentence_spreads`; empty if the file does not exist.
-
-    Raises:
-        NmtlabError: the file is damaged.
-    """
-    if not path.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    try:
-        return pd.read_csv(path, dtype={"than": str})[COLUMNS].astype(_NUMBERS).fillna({"than": ALONE})
-    except (ValueError, KeyError, OSError) as error:
-        raise NmtlabError(
-            f"{path}: not a table of variances ({error})", "write it again with 'nmtlab reproduce --save'"
-        ) from error
+    return pd.concat([one for one in (found, kept) if len(one)] or [found]).drop_duplicates(
+        SENTENCES.key, ignore_index=True
+    )
 
 
 def spread_of(
@@ -112,7 +95,7 @@ def spread_of(
         absolute: whether two systems are compared by absolute values.
     """
     other, name = (than, _compared(measure, absolute)) if isinstance(than, str) else (ALONE, measure.label)
-    for *keys, variance, freedom in zip(*(lines[column].tolist() for column in (*KEYS, *_NUMBERS)), strict=True):
+    for *keys, variance, freedom in zip(*(lines[column].tolist() for column in _OF_SPREAD), strict=True):
         if keys[:2] == [row, name] and {*keys[2:]} <= {system, other}:
             return Spread(variance, freedom)
     return None

@@ -6,13 +6,12 @@ from sacrebleu.metrics.base import Metric as Scorer
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.analysis.metrics import find_metrics, is_detokenized, scorer_of
 from nmtlab.experiments.results.collected import rows_with_text
+from nmtlab.experiments.results.schemas import SIGNATURES
 from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
 from nmtlab.workspace import Workspace
 
 _ROUNDED = 0.05
-
-COLUMNS = ["row", "metric", "language", "signature"]
 
 _FEW = 3
 """As many measures with one signature are named; of more, their number is."""
@@ -31,7 +30,7 @@ def signatures(table: Table, scale: Scale) -> pd.DataFrame:
         language = (setup.tested or setup.corpus).target if isinstance(setup, Setup) else ""
         scores = [one for one in find_metrics(table.metrics) if one.scoring and language]
         lines += [(row.name, one.label, language, _signature(scorer_of(one, language))) for one in scores]
-    return pd.DataFrame(lines, columns=COLUMNS)
+    return SIGNATURES.frame(lines)
 
 
 def printed_signatures(found: pd.DataFrame) -> list[str]:

@@ -206,7 +206,7 @@ def compare(
     freedom, but a baseline that varies more than the others is then found to differ too often, and others too rarely.
 
     Args:
-        cells: lines of `nmtlab.experiments.results.collected.results` of one row and metric. The value of a system
+        cells: lines of `CELLS` of one row and metric. The value of a system
             without seeds is taken as exact.
         system: a column.
         than: another column, or a number.

@@ -14,13 +14,12 @@ from nmtlab.analysis.metrics import find_metrics
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.sentences import read_sentences, spread_of
+from nmtlab.experiments.results.schemas import SENTENCES
+from nmtlab.experiments.results.sentences import spread_of
 from nmtlab.experiments.results.shares import share_of_sentences, wilson
 from nmtlab.experiments.results.statistics import LEVEL, NotKept, Spread
-from nmtlab.experiments.results.stored import Stored, read_cells
+from nmtlab.experiments.running.cells import NEED_DIVERGED
 from nmtlab.experiments.tables.declaration import Table
-from nmtlab.workspace import Workspace
 
 Verdict = Literal["better", "worse", "equivalent", "underpowered", "inconclusive", NotKept]
 
@@ -51,20 +50,6 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(fmean(values), margin or math.nan)
 
 
-def stored_summary(stored: Stored, workspace: Workspace | None = None) -> pd.DataFrame:
-    """Return the `summary` of a stored table, with all that is stored beside its cells.
-
-    Args:
-        stored: the table.
-        workspace: contains more of its runs than the evidence; that of the environment if not given.
-
-    Raises:
-        NmtlabError: a file is damaged.
-    """
-    cells = read_cells(stored.path)
-    return summary(cells, stored.table, read_sentences(stored.sentences), Kept.of(workspace or Workspace.find()))
-
-
 def summary(
     results: pd.DataFrame,
     table: Table,
@@ -74,10 +59,9 @@ def summary(
     """Summarise the cells of a table over their seeds.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of all measures: the differences of a table
-            are judged together.
+        results: lines of `CELLS`, of all measures: the differences of a table are judged together.
         table: its declaration.
-        sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
+        sentences: lines of `SENTENCES`, if there are any.
         kept: what is kept of the table's trainings; if not given, everything is.
 
     Returns:
@@ -87,11 +71,12 @@ def summary(
         `low`, `high`, `p`, `pooled_p`, `q`, `detectable`, `bound`, `seeds_needed`, `interval` and `reason` as of
         `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, equivalent, underpowered or
         inconclusive, or that the runs are not kept; empty for the baseline, and if the baseline does not have the
-        measure; `diverged`, how many seeds diverged; `missing`, how many are not finished; `published` and
-        `published_mark` as printed, and `published_difference`, computed if it was not printed.
+        measure; `diverged`, how many seeds diverged, or a training that they need; `missing`, how many are not
+        finished; `published` and `published_mark` as printed, and `published_difference`, computed if it was not
+        printed.
     """
     measures = {measure.label: measure for measure in find_metrics(table.metrics)}
-    sentences = pd.DataFrame(columns=SENTENCES) if sentences is None else sentences
+    sentences = SENTENCES.empty if sentences is None else sentences
     known = results[results["metric"].isin(list(measures))]
     lines, answers = [], {}
     for (row, metric), cells in known.groupby(["row", "metric"], sort=False):
@@ -221,7 +206,7 @@ def _line(cells: pd.DataFrame, measure: Metric, sentences: Spread | None) -> dic
         "margin": margin,
         "mean_low": low,
         "mean_high": high,
-        "diverged": int((cells["status"] == "diverged").sum()),
-        "missing": int((~cells["status"].isin(["finished", "diverged"])).sum()),
+        "diverged": int(cells["status"].isin(["diverged", NEED_DIVERGED]).sum()),
+        "missing": int((~cells["status"].isin(["finished", "diverged", NEED_DIVERGED])).sum()),
         **cells[["published", "published_difference", "published_mark"]].iloc[0].to_dict(),
     }

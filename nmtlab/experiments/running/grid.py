@@ -13,7 +13,6 @@ from nmtlab.experiments.running.cells import (
     is_the_training,
     made_run,
     run_seconds,
-    trained_runs,
     trainings,
 )
 from nmtlab.experiments.running.engines import Engine, one_by_one
@@ -49,7 +48,7 @@ def run_grid(
         NmtlabError: before any training: no corpus can be opened, a run with a cell's name is a different training, or
             it was packed without its model and cannot give the cell's numbers.
     """
-    cells = trainings(cells, trained_runs(cells, workspace))
+    cells = trainings(cells, workspace)
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
     runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metrics
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.tables.corpora import Directed, ExternalCorpus
@@ -79,7 +79,7 @@ def with_child_sizes(lines: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the lines of `child-size` that are about children of declared size, with columns `pair` and `child_pairs`.
 
     Args:
-        lines: with a column `row`, such as those of `nmtlab.experiments.results.collected.results`.
+        lines: with a column `row`, such as those of `nmtlab.experiments.collected_cells`.
         scale: the scale at which it was run.
     """
     sizes = child_sizes(scale)
@@ -92,7 +92,7 @@ def child_size_curves(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the scores of children by the size of their text.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `child-size`.
+        results: lines of `nmtlab.experiments.collected_cells`, of `child-size`.
         scale: the scale at which it was run.
 
     Returns:
@@ -108,7 +108,7 @@ def vocabulary_curves(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the scores of children by the size of their vocabulary (Figure 3.1).
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `figure-3.1`.
+        results: lines of `nmtlab.experiments.collected_cells`, of `figure-3.1`.
         scale: the scale at which it was run.
 
     Returns:

@@ -11,8 +11,7 @@ from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.results.sentences import read_sentences
-from nmtlab.experiments.results.stored import measured_cells, measured_table
+from nmtlab.experiments.measured import measured, measured_cells
 from nmtlab.experiments.results.summary import interval, summary
 from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Row, Scale, Setup
@@ -82,7 +81,7 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
         NmtlabError: it was not measured at this scale.
     """
     cells = measured_cells(MANY_LANGUAGES.name, scale, _bleu())
-    sentences = read_sentences(measured_table(MANY_LANGUAGES.name, scale).sentences)
+    sentences = measured(MANY_LANGUAGES.name, scale).sentences
     # Of all systems, which share the variance of the seeds, even of those that are not shown.
     found = gains(cells, _ROWS[group], scale, sentences)
     found = found[~found["system"].isin([system.name.removesuffix(f", {TO_MANY}") for system in ABLATIONS])]
@@ -104,10 +103,10 @@ def rivals_table(group: Group = "artificial", scale: Scale = "small") -> Numbers
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    stored = measured_table(MANY_LANGUAGES.name, scale)
+    stored = measured(MANY_LANGUAGES.name, scale)
     claims = [one for one in declared_claims() if (one.table.name, one.scale) == (MANY_LANGUAGES.name, scale)]
     compared = {one.text: one for one in claims if one.system.startswith("half private")}
-    found = measured_claims(stored.path.parent, claims).dropna(subset="effect")
+    found = measured_claims(stored.folder, claims).dropna(subset="effect")
     found = found[found["claim"].isin(compared) & found["pair"].isin([row.name for row in _ROWS[group]])]
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has half private units and a rival", _MEASURE)
@@ -176,7 +175,7 @@ def direction_means(results: pd.DataFrame, rows: tuple[Row, ...], texts: str, sc
     """Return the mean score of systems over the directions of one set of texts.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `many-languages` and one measure.
+        results: lines of `nmtlab.experiments.collected_cells`, of `many-languages` and one measure.
         rows: the directions, of one group of languages.
         texts: name of the set of texts, such as `many-to-many`.
         scale: the scale at which it was run.
@@ -210,7 +209,7 @@ def gains(
 
     Args:
         results, rows, scale: as of `direction_means`.
-        sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
+        sentences: lines of `SENTENCES`, if there are any.
 
     Returns:
         One line per system and direction with a difference, smaller texts first: `texts`, on which the system is

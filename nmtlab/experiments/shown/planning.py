@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metrics
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.experiments.tables.labels import labelled

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metric
-from nmtlab.experiments.results.stored import measured_cells, measured_table
-from nmtlab.experiments.results.summary import stored_summary, with_published
+from nmtlab.experiments.measured import measured, measured_cells
+from nmtlab.experiments.results.summary import with_published
 from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_name, system_labels
 from nmtlab.experiments.tables.listing import find_table
@@ -57,7 +57,7 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     """
     table = find_table(name)
     chosen = measured_cells(table.name, scale, measure or find_metric(table.metrics[0]).label)["metric"].iloc[0]
-    whole = stored_summary(measured_table(table.name, scale))
+    whole = measured(table.name, scale).summary()
     lines = with_published(whole[whole["metric"] == chosen], table)
     compared = ["difference", "low", "high", "q", "verdict"] if table.baseline else []
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]

@@ -13,8 +13,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metrics
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.statistics import ENOUGH_SEEDS
-from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.shown.children import metric_of, with_child_sizes
 from nmtlab.experiments.tables.declaration import Scale
@@ -87,7 +87,7 @@ def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the number of a child's pairs that each parent replaces (see `worth`).
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `child-size`.
+        results: lines of `nmtlab.experiments.collected_cells`, of `child-size`.
         scale: the scale at which it was run.
 
     Returns:

@@ -197,9 +197,9 @@ TABLE_3_10 = Table(
 )
 
 
-# The thesis' encoder reads the source backwards, and so the first word last (3.2.6.3). If that is why attention in `tied`
-# collects on the first word, it collects on the last one once the source is read in order, and on neither in a
-# bidirectional encoder, which needs two layers.
+# The thesis' encoder reads the source backwards, and so the first word last (3.2.6.3). If that is why attention
+# collects on the first word in `tied`, it collects on the last one once the source is read in order, and on neither in
+# a bidirectional encoder, which needs two layers.
 _IN_ORDER = replace(TIED, name="tied, source in order", changes={"model.reversed_source": False})
 _TWO_LAYERS = replace(TIED, name="tied, two layers", changes={"model.layers": 2})
 _BIDIRECTIONAL = replace(

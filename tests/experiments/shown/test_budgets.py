@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.shown.budgets import at_two_budgets, budgets_figure, budgets_view
 from nmtlab.workspace import RESULTS
 
@@ -82,7 +82,7 @@ def test_claims_about_several_measures_or_texts_are_called_by_them():
 def test_claims_at_two_budgets_have_the_effects_of_both_tables():
     shown = budgets_view("length-planning", "de-en, Multi30k").frame.set_index("metric")
     for budget, name in (("short", "length-planning"), ("long", "length-planning-trained-out")):
-        cells = read_cells(RESULTS / f"{name}.small.csv").query("row == 'de-en'")
+        cells = CELLS.read(RESULTS / f"{name}.small.csv").query("row == 'de-en'")
         means = cells.groupby(["metric", "column"])["value"].mean().unstack()
         effects = (means["planned"] - means["ordinary"])[shown.index]
         assert shown[f"effect_{budget}"].tolist() == pytest.approx(effects.tolist())

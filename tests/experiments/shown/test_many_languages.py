@@ -10,8 +10,7 @@ from support.packed import DATA, packed_folder
 
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.stored import measured_table
-from nmtlab.experiments.results.summary import stored_summary
+from nmtlab.experiments.measured import measured
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.shown.many_languages import (
     ablation_figure,
@@ -112,7 +111,7 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
 @pytest.mark.parametrize("group", ["iberian", "artificial"])
 def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(DATA))
-    table = stored_summary(measured_table("many-languages", "small")).query("metric == 'test BLEU'")
+    table = measured("many-languages", "small").summary().query("metric == 'test BLEU'")
     intervals = table.set_index(["row", "column"])
     for line in gain_view(group).frame.itertuples():
         found = intervals.loc[(line.direction, f"{line.system}, {line.texts}")]

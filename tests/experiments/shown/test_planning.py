@@ -5,7 +5,7 @@ import pytest
 
 from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.shown.planning import planning_view, ways_figure
 from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
@@ -38,7 +38,7 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
     metrics = [metric.label for metric in find_metrics(find_table("length-planning").metrics)]
-    cells = read_cells(RESULTS / "search-errors.small.csv").head(1).assign(table="length-planning", row="gl-en")
+    cells = CELLS.read(RESULTS / "search-errors.small.csv").head(1).assign(table="length-planning", row="gl-en")
     made = [
         cells.assign(column=column, metric=metric, seed=seed, value=10.0 * place + seed)
         for column in ("ordinary", "planned")

@@ -7,7 +7,7 @@ import pytest
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.shown.tables import table_figure, table_view
 from nmtlab.experiments.tables.labels import published_name
@@ -118,7 +118,7 @@ def test_a_table_without_a_number_is_an_empty_figure():
 
 
 def test_a_table_is_shown_as_it_was_measured():
-    cells, table = read_cells(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
+    cells, table = CELLS.read(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
     for measure_ in ("", "dev BLEU"):
         view = table_view("table-3.8", measure=measure_)
         lines = summary(cells[cells["metric"] == (measure_ or find_metric(table.metrics[0]).label)], table)
@@ -131,7 +131,7 @@ def test_a_table_is_shown_as_it_was_measured():
 def test_a_table_that_was_saved_in_the_workspace_comes_first(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
-    cells = read_cells(RESULTS / "table-3.8.small.csv")
+    cells = CELLS.read(RESULTS / "table-3.8.small.csv")
     cells.assign(value=cells["value"] + 1).to_csv(tmp_path / "results/table-3.8.small.csv", index=False)
     lines = summary(cells[cells["metric"] == "dev BLEU"], find_table("table-3.8"))
     wanted = lines.loc[lines["seeds"] > 0, "mean"] + 1
@@ -140,7 +140,7 @@ def test_a_table_that_was_saved_in_the_workspace_comes_first(tmp_path, monkeypat
 
 def test_a_table_with_a_baseline_is_shown_by_its_differences():
     view = table_view("table-3.6")
-    lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
+    lines = summary(CELLS.read(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
     wanted = lines[~lines["row"].isin(["ha-en", "uz-en"])]  # not begun
     assert view.frame["row"].unique().tolist() == [
         "tr-en, Tatoeba", "hu-en, Tatoeba", "en-ja (Tanaka)", "qaa-en, artificial", "qad-en, artificial",
