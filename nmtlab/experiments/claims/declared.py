@@ -112,13 +112,14 @@ class Claim:
     @property
     def direction(self) -> str:
         """The difference that is the effect, and the side of 0 on which the claim expects it."""
-        difference = self._difference
+        difference = self.difference
         if self.expects == "higher":
             return f"{difference}, expected above {f'−{self.tolerance:g}' if self.tolerance else '0'}"
         return f"{difference}, expected below {self.tolerance:g}"
 
     @property
-    def _difference(self) -> str:
+    def difference(self) -> str:
+        """The difference that is the effect, by the labels of what is compared."""
         labels = system_labels(self.table)
         if isinstance(self.than, Metric):
             return f"{labels[self.system]}: {self.metric.label} − {self.than.label}"

@@ -30,7 +30,7 @@ from nmtlab.experiments.tables.corpora import (
     SyntheticFamily,
 )
 from nmtlab.experiments.tables.declaration import Column, Row, Scale, Setup
-from nmtlab.experiments.tables.labels import is_artificial, row_label, text_name
+from nmtlab.experiments.tables.labels import is_artificial, row_label, text_title
 from nmtlab.workspace import RESULTS, Workspace
 
 COLUMNS = [
@@ -220,7 +220,7 @@ def budget(cells: pd.DataFrame, row: Row, scale: Scale, metric: Metric) -> str:
     setup, updates = row.at[scale], cells["updates"].dropna()
     parts = [f"after at most {int(updates.max()):,} updates"] if len(updates) else []
     parts += [_text_of(setup.corpus)] if isinstance(setup, Setup) else []
-    parts += [f"tested on {text_name(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
+    parts += [f"tested on {text_title(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
     parts += ["scored on dev, which also selected the checkpoints"] if _is_of_dev(metric) else []
     return ", ".join(parts)
 

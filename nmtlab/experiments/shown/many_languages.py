@@ -44,6 +44,8 @@ _MEASURE_ZERO_SHOT = f"run 'nmtlab reproduce {ZERO_SHOT.name} --save'"
 _ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
 _ZERO_SHOT_ROWS = {"iberian": IBERIAN_ZERO_SHOT, "artificial": ARTIFICIAL_ZERO_SHOT, "turkic": TURKIC_ZERO_SHOT}
 _CALLED = {"iberian": "Iberian languages", "artificial": "artificial languages"}
+_COLUMNS = {column.name: column for column in MANY_LANGUAGES.columns}
+_KINDS = {column.name: column.kind for column in MANY_LANGUAGES.columns}
 _BAR = 34
 """Pixels of a bar."""
 
@@ -84,7 +86,7 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     sentences = measured(MANY_LANGUAGES.name, scale).sentences
     # Of all systems, which share the variance of the seeds, even of those that are not shown.
     found = gains(cells, _ROWS[group], scale, sentences)
-    found = found[~found["system"].isin([system.name.removesuffix(f", {TO_MANY}") for system in ABLATIONS])]
+    found = found[~found["system"].isin([system.kind for system in ABLATIONS])]
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
     return View(found, gain_figure(found, _CALLED[group]))
@@ -105,16 +107,16 @@ def rivals_table(group: Group = "artificial", scale: Scale = "small") -> Numbers
     """
     stored = measured(MANY_LANGUAGES.name, scale)
     claims = [one for one in declared_claims() if (one.table.name, one.scale) == (MANY_LANGUAGES.name, scale)]
-    compared = {one.text: one for one in claims if one.system.startswith("half private")}
+    compared = {one.text: one for one in claims if _COLUMNS[one.system].kind == "half private"}
     found = measured_claims(stored.folder, claims).dropna(subset="effect")
     found = found[found["claim"].isin(compared) & found["pair"].isin([row.name for row in _ROWS[group]])]
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has half private units and a rival", _MEASURE)
     lines = pd.DataFrame(
         {
-            "texts": [compared[claim].system.split(", ")[1] for claim in found["claim"]],
+            "texts": [_COLUMNS[compared[claim].system].texts for claim in found["claim"]],
             "direction": found["pair"],
-            "than": [str(compared[claim].than).split(", ")[0] for claim in found["claim"]],
+            "than": [_COLUMNS[str(compared[claim].than)].kind for claim in found["claim"]],
             "difference": [
                 f"{line.effect:+.2f} ± {(line.high - line.low) / 2:.2f}, {line.verdict.removesuffix(' here')}"
                 for line in found.itertuples()
@@ -166,7 +168,7 @@ def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") ->
     cells = cells[cells["row"].isin([row.name for row in _ZERO_SHOT_ROWS[group]])]
     if cells.empty:
         raise NmtlabError(f"{ZERO_SHOT.name}: no {group} direction was measured", _MEASURE_ZERO_SHOT)
-    cells = cells.assign(system=cells["column"].str.removesuffix(f", {TO_MANY}"))
+    cells = cells.assign(system=cells["column"].map(_KINDS))
     means = cells.pivot_table(index="system", columns="metric", values="value", sort=False)[names]
     return Numbers(means.assign(seeds=cells.groupby("system")["seed"].nunique()).reset_index())
 
@@ -186,7 +188,7 @@ def direction_means(results: pd.DataFrame, rows: tuple[Row, ...], texts: str, sc
         direction; their `mean` over directions and its `margin` (95 %, Student's t).
     """
     names = {
-        system.name: system.name.removesuffix(f", {texts}")
+        system.name: system.kind
         for system in MANY_LANGUAGES.columns
         if system.texts == texts or system.name == MANY_LANGUAGES.baseline
     }
@@ -219,13 +221,13 @@ def gains(
     setups = {row.name: setup for row in rows if isinstance(setup := row.at[scale], Setup)}
     sizes = {name: pairs_of(setup.corpus) for name, setup in setups.items()}
     into = {name: is_english(setup.corpus.target) for name, setup in setups.items()}
-    of = {system.name: system.texts for system in MANY_LANGUAGES.columns if system.texts}
+    of = {name: system.texts for name, system in _COLUMNS.items() if system.texts}
     lines = summary(results[results["row"].isin(list(sizes))], MANY_LANGUAGES, sentences)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
     texts = lines["column"].map(of)
     found = lines.assign(
         texts=texts,
-        system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
+        system=lines["column"].map(_KINDS),
         to_english=lines["row"].map(into).astype(bool),
         pairs=lines["row"].map(sizes).astype(int),
         share=[_share(setups[row], one) for row, one in zip(lines["row"], texts, strict=True)],

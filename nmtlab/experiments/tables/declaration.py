@@ -33,6 +33,7 @@ class Column:
         texts: name of the row's set of texts that it is trained on; empty for the row's text alone.
         base: the system from whose training, on the same texts with the same seed, this one starts; None for none.
         label: what it is called where a person sees it; its name if empty.
+        kind: what it is, whatever the texts that it is trained on, among systems on several sets of texts.
         caveat: what it lacks, compared with the system of that name in the published table.
     """
 
@@ -45,6 +46,7 @@ class Column:
     texts: str = ""
     base: "Column | None" = None
     label: str = ""
+    kind: str = ""
     caveat: str = ""
 
 
@@ -109,22 +111,26 @@ class Row:
         name: as in the published table.
         at: scale -> the setup to run, or the reason why the row is not run.
         seeds: seeds of its cells; the table's if none are given.
+        note: what tells it apart from rows of the same languages, such as ` (500)`.
     """
 
     name: str
     at: Mapping[Scale, Setup | str]
     seeds: tuple[int, ...] = ()
+    note: str = ""
 
 
 NOT_TINY = "the tiny scale has only an artificial language"
 NOT_PUBLISHED = "not among the thesis' pairs"
 
 
-def language_pair(name: str, thesis: Setup | str, small: Corpus | str, tiny: Corpus | str = NOT_TINY) -> Row:
+def language_pair(
+    name: str, thesis: Setup | str, small: Corpus | str, tiny: Corpus | str = NOT_TINY, note: str = ""
+) -> Row:
     """Return a row with the table's settings on the text of each scale, or with the reason why it is not run there."""
     given: dict[Scale, Corpus | str] = {"small": small, "tiny": tiny}
     texts = {scale: text if isinstance(text, str) else Setup(text) for scale, text in given.items()}
-    return Row(name, {"thesis": thesis, **texts})
+    return Row(name, {"thesis": thesis, **texts}, note=note)
 
 
 @dataclass(frozen=True)
@@ -164,6 +170,7 @@ class Table:
         left_out: (row, system) -> why that cell is not run at any scale.
         seeds: scale -> seeds of each cell.
         failing: names of systems that are expected not to converge, whose seeds therefore do not vary like the others'.
+        short: the table whose systems it trains for longer, until dev BLEU stops rising; None for none.
         gain: what its systems take apart, measured in another table with the same rows.
         published: whether the table was published.
         marks: meaning of the marks beside the published numbers.
@@ -181,6 +188,7 @@ class Table:
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)
     failing: tuple[str, ...] = ()
+    short: "Table | None" = None
     gain: Gain | None = None
     published: bool = True
     marks: str = "† not significant"

@@ -26,7 +26,7 @@ def _ambiguous(ambiguity: float) -> Row:
 
     tiny, small = grown("tiny", 100, 3, train=500, dev=30, test=30), grown("small", 500, 20, train=8000)
     thesis = Setup(grown("thesis", 2000, 100, train=100_000))
-    return language_pair(f"qaa-en, ambiguity {ambiguity:g}", thesis, small, tiny)
+    return language_pair(f"qaa-en, ambiguity {ambiguity:g}", thesis, small, tiny, f", ambiguity {ambiguity:g}")
 
 
 NO_SMOOTHING = Column(f"{PRE_FIX_SCALE.name}, no smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0})
@@ -47,6 +47,7 @@ GLOBAL_BEST = Table(
 GLOBAL_BEST_TRAINED_OUT = replace(
     GLOBAL_BEST,
     name="search-errors-trained-out",
+    short=GLOBAL_BEST,
     title="Search errors and the global best, trained until dev BLEU stops rising (at most 5,000 updates)",
     subject="search",
     rows=DECODED_AGAIN,

@@ -42,6 +42,7 @@ LENGTH_PLANNING = Table(
 LENGTH_PLANNING_TRAINED_OUT = replace(
     LENGTH_PLANNING,
     name="length-planning-trained-out",
+    short=LENGTH_PLANNING,
     title="Length planning, trained until dev BLEU stops rising (at most 5,000 updates)",
     subject="search",
     rows=DECODED_AGAIN,

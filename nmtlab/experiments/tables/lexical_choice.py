@@ -21,11 +21,20 @@ from nmtlab.text.artificial import ArtificialSettings
 
 # The text of the small scale: short sentences of one domain, as 10,000 pairs that include news are too few to learn
 # from. For Hausa there is only news.
-SMALL_HA = ConcatenatedCorpus("small-ha-en", "ha", "en", ("lafand-ha-en", "wmtnews-ha-en", "tico19-ha-en"), train=8000)
-SMALL_TR = ConcatenatedCorpus("small-tr-en", "tr", "en", ("tatoeba-tr-en",), train=10000)
-SMALL_UZ = ConcatenatedCorpus("small-uz-en", "uz", "en", ("software-uz-en", "libreoffice-uz-en"))
-SMALL_HU = ConcatenatedCorpus("small-hu-en", "hu", "en", ("tatoeba-hu-en",), train=10000)
-SMALL_JA = ConcatenatedCorpus("small-en-ja", "en", "ja", ("tanaka-en-ja",), train=10000)
+SMALL_HA = ConcatenatedCorpus(
+    "small-ha-en",
+    "ha",
+    "en",
+    ("lafand-ha-en", "wmtnews-ha-en", "tico19-ha-en"),
+    train=8000,
+    title="LAFAND + WMT news + TICO-19",
+)
+SMALL_TR = ConcatenatedCorpus("small-tr-en", "tr", "en", ("tatoeba-tr-en",), train=10000, title="Tatoeba")
+SMALL_UZ = ConcatenatedCorpus(
+    "small-uz-en", "uz", "en", ("software-uz-en", "libreoffice-uz-en"), title="other software + LibreOffice"
+)
+SMALL_HU = ConcatenatedCorpus("small-hu-en", "hu", "en", ("tatoeba-hu-en",), train=10000, title="Tatoeba")
+SMALL_JA = ConcatenatedCorpus("small-en-ja", "en", "ja", ("tanaka-en-ja",), train=10000, title="Tanaka")
 _SMALL = ArtificialSettings(vocabulary=2000, names=100, ambiguity=0.1)
 SMALL_QAA = SyntheticCorpus("small-qaa-en", "qaa", _SMALL, train=8000)
 # Its verb is in the middle, as in English: how does Moses fare without long-distance reordering?
@@ -38,9 +47,9 @@ _NO_TEXT = "no comparable text is freely available"
 _MIXED = "the available text is small and mixed: scores would be meaningless"
 
 
-def _thesis(name: str, source: str, target: str, layers: int, width: int) -> Setup:
+def _thesis(name: str, source: str, target: str, layers: int, width: int, title: str = "LORELEI") -> Setup:
     """Return a pair of the thesis with its size from Table 3.5."""
-    return Setup(ExternalCorpus(name, source, target), {"model.layers": layers, "model.d_model": width})
+    return Setup(ExternalCorpus(name, source, target, title), {"model.layers": layers, "model.d_model": width})
 
 
 TA_EN = language_pair("ta-en", _thesis("lorelei-ta-en", "ta", "en", 1, 512), _MIXED)
@@ -49,18 +58,19 @@ HA_EN = language_pair("ha-en", _thesis("lorelei-ha-en", "ha", "en", 2, 512), SMA
 TU_EN = language_pair("tu-en", _thesis("lorelei-tr-en", "tr", "en", 2, 512), SMALL_TR)
 UZ_EN = language_pair("uz-en", _thesis("lorelei-uz-en", "uz", "en", 2, 512), SMALL_UZ)
 HU_EN = language_pair("hu-en", _thesis("lorelei-hu-en", "hu", "en", 2, 512), SMALL_HU)
-EN_VI = language_pair("en-vi", _thesis("iwslt15-en-vi", "en", "vi", 2, 512), _NO_TEXT)
-EN_JA_BTEC = language_pair("en-ja (BTEC)", _thesis("btec-en-ja", "en", "ja", 4, 768), _NO_TEXT)
-EN_JA_KFTT = language_pair("en-ja (KFTT)", _thesis("kftt-en-ja", "en", "ja", 4, 768), _NO_TEXT)
-EN_JA_TANAKA = language_pair("en-ja (Tanaka)", NOT_PUBLISHED, SMALL_JA)
+EN_VI = language_pair("en-vi", _thesis("iwslt15-en-vi", "en", "vi", 2, 512, "IWSLT 2015"), _NO_TEXT)
+EN_JA_BTEC = language_pair("en-ja (BTEC)", _thesis("btec-en-ja", "en", "ja", 4, 768, "BTEC"), _NO_TEXT, note=" (BTEC)")
+EN_JA_KFTT = language_pair("en-ja (KFTT)", _thesis("kftt-en-ja", "en", "ja", 4, 768, "KFTT"), _NO_TEXT, note=" (KFTT)")
+EN_JA_TANAKA = language_pair("en-ja (Tanaka)", NOT_PUBLISHED, SMALL_JA, note=" (Tanaka)")
 QAA_EN = language_pair("qaa-en", NOT_PUBLISHED, SMALL_QAA, TINY_QAA)
 QAD_EN = language_pair("qad-en", NOT_PUBLISHED, SMALL_QAD)
 
 # The thesis gives no width for en-de; this is that of its other larger pairs.
 _EN_DE = Setup(
-    ExternalCorpus("wmt14-en-de", "en", "de"), {"model.layers": 4, "model.d_model": 512, "model.bidirectional": True}
+    ExternalCorpus("wmt14-en-de", "en", "de", "WMT 2014"),
+    {"model.layers": 4, "model.d_model": 512, "model.bidirectional": True},
 )
-EN_DE_2014 = language_pair("en-de (newstest2014)", _EN_DE, "too large")
+EN_DE_2014 = language_pair("en-de (newstest2014)", _EN_DE, "too large", note=" (newstest2014)")
 EN_DE_2015 = language_pair(
     "en-de (newstest2015)",
     "the same run as newstest2014, on another test set: nmtlab evaluate RUN --corpus newstest2015",

@@ -73,7 +73,10 @@ ARTIFICIAL_ZERO_SHOT = _rows(ARTIFICIAL, ARTIFICIAL.zero_shot)
 TURKIC_ZERO_SHOT = _rows(TURKIC, TURKIC.zero_shot)
 
 # A model of one direction, whose text is small, stops once it no longer improves; its best checkpoint is kept.
-SEPARATE = Column("separate", "many-shared", at={"small": {"training.patience": 4}})
+SEPARATE = Column("separate", "many-shared", kind="separate", at={"small": {"training.patience": 4}})
+
+
+_FROZEN = "adapters on a frozen model"
 
 
 def _half_as_long(system: Column) -> Column:
@@ -81,45 +84,48 @@ def _half_as_long(system: Column) -> Column:
     return replace(system, at={"tiny": {"training.max_evaluations": 1}, "small": {"training.max_evaluations": 5}})
 
 
+def _on(texts: str, kind: str, recipe: str) -> Column:
+    """Return a system of a kind that is trained on a set of texts."""
+    return Column(f"{kind}, {texts}", recipe, texts=texts, kind=kind)
+
+
 def _with(texts: str) -> tuple[Column, ...]:
     """Return the systems that are compared on a set of texts."""
-    shared = Column(f"shared, {texts}", "many-shared", texts=texts)
-    frozen = Column(
-        f"adapters on a frozen model, {texts}", "many-adapters-frozen", texts=texts, base=_half_as_long(shared)
-    )
+    shared = _on(texts, "shared", "many-shared")
+    frozen = _on(texts, _FROZEN, "many-adapters-frozen")
     return (
         shared,
-        replace(shared, name=f"wider, {texts}"),
-        Column(f"adapters, {texts}", "many-adapters", texts=texts),
-        _half_as_long(frozen),
-        Column(f"half private, {texts}", "many-shared-private", texts=texts),
+        _on(texts, "wider", "many-shared"),
+        _on(texts, "adapters", "many-adapters"),
+        replace(_half_as_long(frozen), base=_half_as_long(shared)),
+        _on(texts, "half private", "many-shared-private"),
     )
 
 
 def _half_private(component: str) -> Column:
-    name = f"half of the {component.replace('_', '-')} private, {TO_MANY}"
-    return Column(name, "many-shared", {f"model.{component}_share": 0.5}, texts=TO_MANY)
+    half = _on(TO_MANY, f"half of the {component.replace('_', '-')} private", "many-shared")
+    return replace(half, changes={f"model.{component}_share": 0.5})
 
 
 ABLATIONS = (
-    Column(f"all private, {TO_MANY}", "many-private", texts=TO_MANY),
+    _on(TO_MANY, "all private", "many-private"),
     *map(_half_private, ("embedding", "attention", "feed_forward")),
 )
 _TO_ONE, _FROM_ONE, _TO_MANY = _with(TO_ONE), _with(FROM_ONE), _with(TO_MANY)
 _FROM = {system.name for system in _FROM_ONE}
 
 
-def _of_one_side(kind: str) -> list[str]:
-    """Return the names of the systems of a kind, such as `adapters`, that have English on the same side always."""
-    return [system.name for system in (*_TO_ONE, *_FROM_ONE) if system.name.startswith(kind)]
+def _of_one_side(*kinds: str) -> list[str]:
+    """Return the names of the systems of some kinds that have English on the same side always."""
+    return [system.name for system in (*_TO_ONE, *_FROM_ONE) if system.kind in kinds]
 
 
 _LEFT_OUT = {
     **{
         (row.name, name): "with all directions only"
-        for rows, kind in ((ARTIFICIAL_ROWS, "adapters"), (IBERIAN_ROWS, "adapters on a frozen model"))
+        for rows, kinds in ((ARTIFICIAL_ROWS, ("adapters", _FROZEN)), (IBERIAN_ROWS, (_FROZEN,)))
         for row in rows
-        for name in _of_one_side(kind)
+        for name in _of_one_side(*kinds)
     },
     **{
         (row.name, name): "on the artificial family only"
@@ -158,7 +164,7 @@ def _as_large(
     adapted = {
         (row.name, f"{system}, {name}"): {"model.adapter_width": width}
         for row in rows
-        for system in ("adapters", "adapters on a frozen model")
+        for system in ("adapters", _FROZEN)
         for (of, name), width in ADAPTER_WIDTHS.items()
         if of == texts.name and name in sets
     }
@@ -205,6 +211,7 @@ _EQUALLY_LONG = (
 
 MANY_LANGUAGES_TRAINED_OUT = Table(
     name="many-languages-trained-out",
+    short=MANY_LANGUAGES,
     title="Many languages in one model, with as many updates in each direction as a separate model (at most 3,000)",
     subject="many languages",
     rows=(*IBERIAN_ROWS, *_artificial_only_tiny("trained as long on the Iberian texts alone")),
@@ -215,7 +222,7 @@ MANY_LANGUAGES_TRAINED_OUT = Table(
     published=False,
 )
 
-_ANECDOTE = [one for one in _TO_MANY if one.name in (f"shared, {TO_MANY}", f"half private, {TO_MANY}")]
+_ANECDOTE = [one for one in _TO_MANY if one.kind in ("shared", "half private")]
 
 ZERO_SHOT = Table(
     name="zero-shot",

@@ -17,7 +17,7 @@ def _news(corpus: Corpus) -> Corpus:
     if isinstance(corpus, SyntheticCorpus):
         return replace(corpus, name=f"{corpus.name}.far", start=_OTHER_SENTENCES)
     foreign = corpus.target if is_english(corpus.source) else corpus.source
-    return in_direction(ExternalCorpus(f"ntrex-{foreign}-en", foreign, "en"), corpus.source, corpus.target)
+    return in_direction(ExternalCorpus(f"ntrex-{foreign}-en", foreign, "en", "NTREX"), corpus.source, corpus.target)
 
 
 def _on_news(row: Row) -> Row:
@@ -45,6 +45,7 @@ TABLE_3_6_NTREX = replace(
 
 TRAINED_OUT_NTREX: Table = replace(
     TRAINED_OUT,
+    short=None,
     name="table-3.13-trained-out-ntrex",
     title="Out of domain: the trained-out systems of Table 3.13 on news",
     subject="out of domain",

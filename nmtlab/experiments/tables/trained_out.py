@@ -25,16 +25,16 @@ ENOUGH: dict[Scale, Changes] = {
 }
 
 
-def _of_another_name(row: Row) -> Row:
+def _of_another_name(row: Row, name: str) -> Row:
     """Return a row with the same text under another name: a run is named by its text, and others are shorter."""
-    small = row.at["small"].corpus
-    return replace(row, at={**row.at, "small": Setup(replace(small, name=small.name.replace("small", "long")))})
+    return replace(row, at={**row.at, "small": Setup(replace(row.at["small"].corpus, name=name))})
 
 
-_DE_EN, _QAA_EN = map(_of_another_name, (DE_EN, QAA_EN))
+_DE_EN, _QAA_EN = _of_another_name(DE_EN, "long-de-en"), _of_another_name(QAA_EN, "long-qaa-en")
 
 TRAINED_OUT = Table(
     name="table-3.13-trained-out",
+    short=TABLE_3_13,
     title="Placement and type of normalisation, trained until dev BLEU stops rising (at most 5,000 updates)",
     subject="normalisation",
     rows=(EN_VI, _DE_EN, _QAA_EN),
@@ -49,7 +49,9 @@ TRAINED_OUT = Table(
 DECODED_AGAIN = (EN_VI, replace(_DE_EN, seeds=(3, 4, 5)), _QAA_EN)
 """Rows of further tables of these systems: on de-en, seeds 1 and 2 were packed without the models that they need."""
 
-_FEW_DE = ConcatenatedCorpus("untrained-de-en", "de", "en", ("multi30k-de-en",), train=10_000, dev=64, test=64)
+_FEW_DE = ConcatenatedCorpus(
+    "untrained-de-en", "de", "en", ("multi30k-de-en",), train=10_000, dev=64, test=64, title="Multi30k"
+)
 
 # A run needs one update to have a checkpoint; what is measured are its weights before it.
 _ONE_UPDATE: Changes = {"training.validate_every": 1, "training.max_evaluations": 1}

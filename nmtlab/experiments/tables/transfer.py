@@ -87,20 +87,17 @@ _LARGER: Mapping[Scale, int] = {"tiny": 400, "small": 8000, "thesis": 60_000}
 
 
 def _with_types(system: Column, name: str, sizes: Mapping[Scale, int]) -> Column:
-    return replace(
-        system,
-        name=system.name.replace("BPE", f"BPE ({name} vocabulary)"),
-        at={scale: {"text.vocabulary_size": size} for scale, size in sizes.items()},
-    )
+    at: dict[Scale, Changes] = {scale: {"text.vocabulary_size": size} for scale, size in sizes.items()}
+    return replace(system, name=name, at=at)
 
 
 _BY_SIZE = (
-    _with_types(BPE, "small", _SMALLER),
-    _with_types(BPE_TRANSFER, "small", _SMALLER),
+    _with_types(BPE, "BPE (small vocabulary)", _SMALLER),
+    _with_types(BPE_TRANSFER, "BPE (small vocabulary) + transfer", _SMALLER),
     BPE,
     BPE_TRANSFER,
-    _with_types(BPE, "large", _LARGER),
-    _with_types(BPE_TRANSFER, "large", _LARGER),
+    _with_types(BPE, "BPE (large vocabulary)", _LARGER),
+    _with_types(BPE_TRANSFER, "BPE (large vocabulary) + transfer", _LARGER),
 )
 
 FIGURE_3_1 = Table(
