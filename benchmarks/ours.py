@@ -106,7 +106,7 @@ def weights(corpus: ParallelCorpus, seconds: int) -> Run | None:
     """Return the run that `train_weights` made, if it did."""
     folder = _weights_folder(corpus, seconds)
     run = Run(folder) if folder.exists() else None
-    return run if run and run.has_weights("last") else None
+    return run if run and run.checkpoints.has_weights("last") else None
 
 
 def train_weights(corpus: ParallelCorpus, seconds: int, threads: int) -> None:

@@ -15,7 +15,8 @@ from nmtlab.models.build import use_weights
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
-from nmtlab.runs.run import Run, Which
+from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import Which
 from nmtlab.search.ensemble import Ensemble, Mean
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training import setup
@@ -60,7 +61,7 @@ def train(
         current = what
 
     run = train_phrase(name, recipe, corpus, workspace, report, should_stop, allow_overlap)
-    best, seconds = run.metrics("validation")["bleu"].max(), run.metrics("end")["seconds"].iloc[-1]
+    best, seconds = run.log.metrics("validation")["bleu"].max(), run.log.metrics("end")["seconds"].iloc[-1]
     on_event(Ended("finished", 1, float(best), float(seconds)))
     return run
 
@@ -82,7 +83,7 @@ def open_system(
     Raises:
         RunError: the checkpoint is missing or damaged, or the run was packed without its model.
     """
-    run.check_model()
+    run.origin.check_model()
     if run.recipe.model.neural:
         return open_model(run, search, which, machine)
     from nmtlab.baselines.translator import open_phrase_system
@@ -109,7 +110,7 @@ def open_model(
     pipeline = run.pipeline.shortlisted(search.shortlist)
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
         model = model_for(run.recipe, pipeline, run.translation_table)
-    weights, _ = run.weights(which)
+    weights, _ = run.checkpoints.weights(which)
     use_weights(model, weights, _dtype(weights))
     return Translator(model.to(device).eval().requires_grad_(False), pipeline, search)
 

@@ -63,7 +63,7 @@ def test_what_was_interrupted_is_trained_to_its_end(short):
     assert stopped.status == "stopped"
     assert finished(short, "demo-postnorm") is None
     (run,) = demo_runs(short, "demo-postnorm")
-    assert list(run.metrics("validation")["step"]) == [5, 10]
+    assert list(run.log.metrics("validation")["step"]) == [5, 10]
     assert finished(short, "demo-postnorm").folder == Run(run.folder).folder
 
 

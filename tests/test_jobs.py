@@ -118,12 +118,12 @@ def test_a_training_that_is_stopped_can_be_resumed(start, tmp_path, tiny_corpus,
     ended(job)
 
     run = Run(workspace.runs / "run")
-    step = int(run.metrics("end")["step"].iloc[-1])
-    assert (run.status, run.weights("last")[1]["step"]) == ("stopped", step)
+    step = int(run.log.metrics("end")["step"].iloc[-1])
+    assert (run.status, run.checkpoints.weights("last")[1]["step"]) == ("stopped", step)
     assert (job.last_error, job.tail(1).startswith("run run: stopped")) == (None, True)
     steps = iter(range(100))
     train("run", run.recipe, tiny_corpus, workspace, resume=True, should_stop=lambda: next(steps) == 5)
-    assert run.gradient_norms()["step"].tolist() == list(range(1, step + 6))
+    assert run.log.gradient_norms()["step"].tolist() == list(range(1, step + 6))
 
 
 def test_a_killed_job_is_not_alive_and_has_nothing_to_say(start):

@@ -11,8 +11,8 @@ from nmtlab import locks
 from nmtlab.files import write_text
 from nmtlab.jobs import Job
 from nmtlab.locks import is_locked, lock, try_lock
+from nmtlab.runs.answers import growing
 from nmtlab.runs.listing import remove_run
-from nmtlab.runs.measures import growing
 from nmtlab.training.setup import train
 
 

@@ -378,7 +378,7 @@ def _gradient_ratio(side: str, trained: bool) -> Metric:
         f"gradient-ratio-{side}" + ("" if trained else "-untrained"),
         f"gradient ratio first/last norm: {side} (log10)" + ("" if trained else ", untrained"),
         split="dev", given={"sample": FEW_PAIRS}, read=read,
-        find=lambda run, corpus: {"update": run.last_step if trained else 0},
+        find=lambda run, corpus: {"update": run.checkpoints.last_step if trained else 0},
     )  # fmt: skip
 
 

@@ -59,11 +59,11 @@ def figures(
 
 
 def _views(runs: list[Run]) -> Iterator[tuple[str, View]]:
-    neural = [run for run in runs if run.recipe.model.neural and len(run.metrics("validation"))]
+    neural = [run for run in runs if run.recipe.model.neural and len(run.log.metrics("validation"))]
     kinds: list[tuple[str, Callable[[list[Run]], View], Callable[[Run], bool]]] = [
         ("norms", NORMS_BY_FREQUENCY.view, lambda run: True),
         ("dev", DEV_CURVE.view, lambda run: True),
-        ("gradients", GRADIENT_CURVE.view, lambda run: len(run.gradient_norms()) > 0),
+        ("gradients", GRADIENT_CURVE.view, lambda run: len(run.log.gradient_norms()) > 0),
         ("depth", G_BY_DEPTH.view, G_BY_DEPTH.fits),
     ]
     for corpus in dict.fromkeys(run.recipe.corpus.name for run in neural):

@@ -49,10 +49,10 @@ def list_() -> None:
 
 def _row(run: Run) -> list[str]:
     """Return what the list says of a run."""
-    best = "-" if run.best_bleu is None else f"{run.best_bleu:.2f}"
+    best = "-" if run.checkpoints.best_bleu is None else f"{run.checkpoints.best_bleu:.2f}"
     texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
-    status = f"{run.status}, packed" if run.packed else run.status
-    return [run.name, texts, status, f"{run.logged_step:,}", best]
+    status = f"{run.status}, packed" if run.origin.packed else run.status
+    return [run.name, texts, status, f"{run.log.last_step:,}", best]
 
 
 def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
@@ -61,14 +61,14 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     Of a run of several directions, it also shows the best dev BLEU of each.
     """
     run = open_run(name, Workspace.find())
-    validations = run.metrics("validation")
+    validations = run.log.metrics("validation")
     print(f"run {run.name}: {run.status}\n")
     if run.overlap:
         print(f"{run.overlap}.\n")
     if run.inheritance:
         print(f"{Inheritance.of(run.inheritance).summary()}\n")
-    if run.limitations:
-        print(f"{run.limitations[0].upper()}{run.limitations[1:]}.\n")
+    if run.origin.limitations:
+        print(f"{run.origin.limitations[0].upper()}{run.origin.limitations[1:]}.\n")
     if len(validations):
         columns = validations.columns.intersection(["step", "bleu", "perplexity", "seconds"], sort=False)
         print(validations[columns].round(2).to_string(index=False), "\n")
@@ -83,7 +83,7 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
 def _best_by_direction(run: Run) -> str:
     """Return the trained directions with their best dev BLEU: `gl-en 23.40, en-gl not evaluated`."""
     best: dict[str, float] = {}
-    for evaluation in run.metrics("validation").get("directions", []):
+    for evaluation in run.log.metrics("validation").get("directions", []):
         for direction, bleu in evaluation.items():
             best[direction] = max(bleu, best.get(direction, bleu))
     named = ["-".join(direction) for direction in run.directions]
@@ -134,7 +134,7 @@ def import_(
     first = (codes[0] if codes else "" for codes in (sources, targets))
     text = open_corpus(corpus, workspace, *first) if corpus else None
     run = import_model(folder, name, workspace, sources, targets, text, half)
-    print(f"run {run.name}: {', '.join('-'.join(direction) for direction in run.directions)}; {run.limitations}")
+    print(f"run {run.name}: {', '.join('-'.join(direction) for direction in run.directions)}; {run.origin.limitations}")
     print(f"next: nmtlab translate {run.name}")
 
 
@@ -199,7 +199,7 @@ def unpack(
 ) -> None:
     """Make a run from the file of a packed run."""
     run = unpack_run(file, Workspace.find(), name)
-    print(f"run {run.name}: {run.status}, {run.limitations}")
+    print(f"run {run.name}: {run.status}, {run.origin.limitations}")
 
 
 def _stored_scores(run: Run, workspace: Workspace) -> list[str]:

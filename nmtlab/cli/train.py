@@ -128,7 +128,7 @@ def _next(run: Run, corpus: str) -> str:
     )
     if run.status != "stopped":
         return evaluate
-    return f"{evaluate}, or {resume}" if run.has_weights() else resume
+    return f"{evaluate}, or {resume}" if run.checkpoints.has_weights() else resume
 
 
 def _with_corpora(recipe: Recipe, further: list[dict[str, Any]]) -> Recipe:

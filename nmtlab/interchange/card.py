@@ -75,8 +75,8 @@ nmtlab does not know the licence of {_named(names)}. Look it up before you pass 
 
 
 def _origin(run: Run, names: Sequence[str]) -> str:
-    if run.imported:
-        return f"It was imported from {run.imported['model']}."
+    if run.origin.imported:
+        return f"It was imported from {run.origin.imported['model']}."
     return f"It was trained on {_named(names)}."
 
 
@@ -85,7 +85,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _scores(run: Run, scores: Sequence[str]) -> str:
-    validations = run.metrics("validation")
+    validations = run.log.metrics("validation")
     best = [f"BLEU {validations['bleu'].max():.2f} on dev, the best in training"] if len(validations) else []
     return "\n".join(f"- {line}" for line in (*best, *scores)) or "None are stored."
 

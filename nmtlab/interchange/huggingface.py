@@ -23,9 +23,10 @@ from nmtlab.interchange.schemas import Generation
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
 from nmtlab.models.build import use_weights
 from nmtlab.recipe import CorpusSettings, MachineSettings, Recipe, SearchSettings, load_recipe
-from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.environment import environment
-from nmtlab.runs.run import IMPORTED, Run
+from nmtlab.runs.origin import IMPORTED
+from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import save_tensors
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.counting import counted
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -94,7 +95,7 @@ def import_model(
         write_text(unfinished / IMPORTED, json.dumps(facts, indent=1) + "\n")
         dtype = torch.bfloat16 if half else torch.float32
         stored = {name: tensor.to(dtype) for name, tensor in ours.items()}
-        save_tensors(Run(unfinished).checkpoint("best"), stored, {"step": 0})
+        save_tensors(Run(unfinished).checkpoints.path("best"), stored, {"step": 0})
 
     checksum = corpus.checksum() if corpus else ""
     return Run.create(target, recipe, environment([checksum], torch.device("cpu")), pipeline, fill)

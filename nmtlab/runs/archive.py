@@ -1,4 +1,4 @@
-"""Write a folder as a `.tar.xz` file, and read such a file from an untrusted source."""
+"""Write a folder as a `.tar.xz` file; read such a file, or any `.xz` file, from an untrusted source."""
 
 import io
 import lzma
@@ -9,7 +9,6 @@ from pathlib import Path
 
 from nmtlab.errors import RunError
 from nmtlab.files import replacing
-from nmtlab.runs.xz import decompressed, decompressed_start
 
 ENDING = ".tar.xz"
 MAX_BYTES = 64 << 20
@@ -17,6 +16,7 @@ MAX_BYTES = 64 << 20
 
 _MAX_FILES = 10_000
 _START_BYTES = 1 << 16
+_MAX_MEMORY = 128 << 20  # for the dictionary: a file may ask for 4 GiB
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]
 """Those for text, as xz has it: most of a packed run is text."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
@@ -73,15 +73,47 @@ def read_first(path: Path, relative: str) -> bytes:
     Raises:
         RunError: the archive is damaged, or the file is not within its first 64 KiB.
     """
-    start = io.BytesIO(decompressed_start(_existing(path), _START_BYTES))
+    start = io.BytesIO(_decompress(_decompressor(), _existing(path), _START_BYTES))
     try:
         with tarfile.open(fileobj=start, mode="r:") as archive:
             for member in archive:
                 if member.name.partition("/")[2] == relative and member.isreg():
-                    return archive.extractfile(member).read(member.size)
+                    return _content(archive, member)
     except (tarfile.TarError, ValueError, OverflowError) as error:
         raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error
     raise RunError(f"{path}: does not begin with {relative}", "have it packed again")
+
+
+def decompressed(path: Path, most: int) -> bytes:
+    """Return the content of an `.xz` file.
+
+    Args:
+        path: of the file.
+        most: largest decompressed size in bytes; no more than that is held in memory.
+
+    Raises:
+        RunError: the file is damaged or truncated, or its content is larger.
+    """
+    decompressor = _decompressor()
+    content = _decompress(decompressor, path, most + 1)
+    if len(content) > most:
+        raise RunError(f"{path}: larger than {most >> 20} MiB when decompressed", "do not trust it")
+    if not decompressor.eof:
+        raise RunError(f"{path}: truncated", "get a fresh copy")
+    return content
+
+
+def _decompressor() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_MEMORY)
+
+
+def _decompress(decompressor: lzma.LZMADecompressor, path: Path, size: int) -> bytes:
+    """Return at most the first `size` bytes of the content of an `.xz` file."""
+    try:
+        with path.open("rb") as file:
+            return decompressor.decompress(file.read(size), max_length=size)
+    except lzma.LZMAError as error:
+        raise RunError(f"{path}: damaged ({error})", "get a fresh copy") from error
 
 
 def _existing(path: Path) -> Path:
@@ -95,10 +127,15 @@ def _files(archive: tarfile.TarFile, path: Path) -> dict[str, bytes]:
     for member in archive:
         if not member.isdir():
             _check(member, f"{path}: member {member.name!r}")
-            files[member.name] = archive.extractfile(member).read()
+            files[member.name] = _content(archive, member)
         if len(files) > _MAX_FILES:
             raise RunError(f"{path}: more than {_MAX_FILES:,} files", _REMEDY)
     return files
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    return file.read() if file else b""
 
 
 def _check(member: tarfile.TarInfo, where: str) -> None:

@@ -86,7 +86,7 @@ def unfinished_runs(corpus: str, workspace: Workspace) -> list[Run]:
         corpus: its name.
         workspace: where the runs are; those that cannot be read are left out.
     """
-    runs = [run for run in list_runs(workspace)[0] if not run.packed and run.status in _GOES_ON]
+    runs = [run for run in list_runs(workspace)[0] if not run.origin.packed and run.status in _GOES_ON]
     using = [run for run in runs if any(named.name == corpus for named in run.recipe.corpora)]
     return sorted(using, key=lambda run: run.status != "training")
 
@@ -113,7 +113,7 @@ def _check_complete(folder: Path) -> None:
 
 def _checked(run: Run) -> Run:
     """Read what a list of runs shows; raises the error of a damaged run."""
-    _ = run.recipe, run.environment, run.status, run.packed
+    _ = run.recipe, run.environment, run.status, run.origin.packed
     return run
 
 

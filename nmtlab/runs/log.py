@@ -9,7 +9,7 @@ from typing import Any
 from nmtlab.errors import RunError
 from nmtlab.files import write_text
 from nmtlab.reading import MAX_BYTES, parsed, read_bytes, reading
-from nmtlab.runs.xz import decompressed
+from nmtlab.runs.archive import decompressed
 
 _LONGEST_LINES = 1 << 16  # bytes, of the last line and what a crash left of one more
 _REMEDY = "restore it from a backup, or remove it and lose what it logged"

@@ -14,9 +14,11 @@ from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
 from nmtlab.reading import reading
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
-from nmtlab.runs.checkpoint import save_tensors
 from nmtlab.runs.log import pack_log, read_log, round_log, thinned, write_log
-from nmtlab.runs.run import ENVIRONMENT, G_VALUES, IMPORTED, INHERITANCE, LOGS, METRICS, PACKED, TABLE, Run
+from nmtlab.runs.origin import IMPORTED, PACKED
+from nmtlab.runs.run import ENVIRONMENT, INHERITANCE, TABLE, Run
+from nmtlab.runs.tensors import save_tensors
+from nmtlab.runs.training_log import G_VALUES, LOGS, METRICS
 from nmtlab.runs.vocabularies import complete
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import new_folder, read_lines, write_lines
@@ -106,12 +108,12 @@ def unpack(file: Path | str, workspace: Workspace, name: str = "") -> Run:
                 run.environment,
                 run.pipeline,
                 run.status,
-                run.best_step,
-                run.limitations,
+                run.checkpoints.best_step,
+                run.origin.limitations,
                 run.translation_table,
             )
-            if run.has_weights():
-                run.weights()
+            if run.checkpoints.has_weights():
+                run.checkpoints.weights()
         except NmtlabError as error:
             problem = error.problem.replace(f"{unfinished}/", "")
             raise RunError(f"{file}: incomplete or damaged packed run ({problem})", "have it packed again") from error
@@ -193,9 +195,14 @@ def describe(folder: Path, run: Run, **facts: Any) -> None:
     write_text(folder / ENVIRONMENT, json.dumps(run.environment, indent=1) + "\n")
     if run.inheritance:
         copy_into(run.folder / INHERITANCE, folder)
-    if run.imported:
+    if run.origin.imported:
         copy_into(run.folder / IMPORTED, folder)
-    facts = {"nmtlab": nmtlab.__version__, "best_step": run.best_step, "weights": run.original_digest, **facts}
+    facts = {
+        "nmtlab": nmtlab.__version__,
+        "best_step": run.checkpoints.best_step,
+        "weights": run.checkpoints.original_digest,
+        **facts,
+    }
     write_text(folder / PACKED, json.dumps(facts, indent=1) + "\n")
     run.pipeline.save(folder / "vocabulary")
 
@@ -213,8 +220,8 @@ def fill(folder: Path, run: Run, weights: bool = False, sentences: ParallelCorpu
         pack_log(run.folder / log, folder / log)
     for path in _embedding_norms(run):
         copy_into(path, folder / "probes/embedding_norms")
-    for measure in run.answers():
-        copy_into(measure.path, folder / "measures")
+    for answer in run.notes.answers():
+        copy_into(answer.path, folder / "measures")
     if weights:
         _add_weights(folder, run)
     if sentences:
@@ -234,10 +241,10 @@ def fill_small(folder: Path, run: Run) -> None:
     describe(folder, run, bundled=True)
     round_log(run.folder / METRICS, folder / METRICS, lambda line: line["kind"] != "train")
     round_log(run.folder / G_VALUES, folder / G_VALUES, lambda line: False)
-    for measure in run.answers():
-        if measure.path.stat().st_size <= _MAX_ANSWER:
-            copy_into(measure.path, folder / "measures")
-    for facts, lines in run.translations():
+    for answer in run.notes.answers():
+        if answer.path.stat().st_size <= _MAX_ANSWER:
+            copy_into(answer.path, folder / "measures")
+    for facts, lines in run.notes.translations():
         if facts["split"] in ("dev", "test"):
             copy_into(lines.with_suffix(".json"), folder / "translations")
             copy_into(lines, folder / "translations")
@@ -252,17 +259,17 @@ def thin_log(folder: Path) -> None:
 
 
 def _embedding_norms(run: Run) -> list[Path]:
-    paths = run.embedding_norm_files
+    paths = run.log.embedding_norm_files
     if sum(path.stat().st_size for path in paths) <= _MAX_NORMS:
         return paths
-    return [path for path in paths if path in (paths[0], paths[-1]) or int(path.stem) == run.best_step]
+    return [path for path in paths if path in (paths[0], paths[-1]) or int(path.stem) == run.checkpoints.best_step]
 
 
 def _add_weights(folder: Path, run: Run) -> None:
-    run.check_model()
-    if not run.has_weights():
+    run.origin.check_model()
+    if not run.checkpoints.has_weights():
         raise RunError(f"run {run.name!r}: it has no best checkpoint", "pack it without weights")
-    tensors, facts = run.weights("best")
+    tensors, facts = run.checkpoints.weights("best")
     halves = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
     import torch
 
@@ -296,7 +303,7 @@ def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
         raise CorpusError(f"{sentences.folder}: not a corpus of packable sentences", "make it with dev_sentences")
     shutil.copytree(sentences.folder, folder / "sentences")
     text = hashlib.sha256("\n".join(sentences.lines("dev", sentences.source)).encode()).hexdigest()
-    for facts, lines in run.translations():
+    for facts, lines in run.notes.translations():
         if facts["text"] == text:
             copy_into(lines.with_suffix(".json"), folder / "translations")
             copy_into(lines, folder / "translations")

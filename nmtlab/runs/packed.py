@@ -13,9 +13,9 @@ from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.reading import parsed
 from nmtlab.runs.archive import ENDING, read_archive, read_first
 from nmtlab.runs.environment import provenance
-from nmtlab.runs.facts import Environment
 from nmtlab.runs.pack import check_files, write_files
 from nmtlab.runs.run import ENVIRONMENT, Run
+from nmtlab.runs.schemas import Environment
 from nmtlab.runs.vocabularies import complete
 from nmtlab.text.corpora.lines import new_folder
 from nmtlab.workspace import EVIDENCE, Workspace

@@ -14,8 +14,8 @@ from nmtlab.errors import RunError
 from nmtlab.files import remove_folder, write_text
 from nmtlab.reading import parsed
 from nmtlab.runs.archive import ENDING, read_archive, write_archive
-from nmtlab.runs.facts import Packed
-from nmtlab.runs.run import PACKED
+from nmtlab.runs.origin import PACKED
+from nmtlab.runs.schemas import Packed
 
 VOCABULARY = "vocabulary"
 

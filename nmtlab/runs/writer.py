@@ -13,10 +13,11 @@ from nmtlab.errors import RunError
 from nmtlab.files import replacing, write_text
 from nmtlab.locks import lock
 from nmtlab.reading import reading
-from nmtlab.runs.checkpoint import save_tensors
-from nmtlab.runs.facts import GLine, GradientNormLine, MetricsLine
 from nmtlab.runs.log import append_lines, keep_lines
-from nmtlab.runs.run import G_VALUES, GRADIENT_NORMS, INHERITANCE, LOCK, METRICS, TABLE, Run
+from nmtlab.runs.run import INHERITANCE, LOCK, TABLE, Run
+from nmtlab.runs.schemas import GLine, GradientNormLine, MetricsLine
+from nmtlab.runs.tensors import save_tensors
+from nmtlab.runs.training_log import G_VALUES, GRADIENT_NORMS, METRICS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,34 +35,34 @@ class RunWriter:
 
     def save_best(self, weights: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:
         """Save the best checkpoint so far: named weights, and facts about them (step, BLEU)."""
-        _save(self.run.checkpoint("best"), weights, facts)
+        _save(self.run.checkpoints.path("best"), weights, facts)
 
     def save_last(
         self, weights: "Mapping[str, Tensor]", optimiser: "Mapping[str, Tensor]", facts: Mapping[str, Any]
     ) -> None:
         """Save weights and optimiser state together: the weights are written last and identify their state."""
         step = facts["step"]
-        _save(self.run.optimiser_state(step), optimiser, facts)
-        _save(self.run.checkpoint("last"), weights, facts)
+        _save(self.run.checkpoints.optimiser_path(step), optimiser, facts)
+        _save(self.run.checkpoints.path("last"), weights, facts)
         for file in (self.run.folder / "checkpoints").glob("last.optimiser-*.safetensors"):
-            if file != self.run.optimiser_state(step):
+            if file != self.run.checkpoints.optimiser_path(step):
                 file.unlink()
 
     def log(self, kind: Literal["train", "validation", "end"], step: int, **values: Any) -> None:
-        """Add a line to the training log; see `Run.metrics`."""
+        """Add a line to the training log; see `TrainingLog.metrics`."""
         append_lines(self.run.folder / METRICS, [{"kind": kind, "step": step, **values}])
 
     def log_gradient_norms(self, norms: Mapping[int, float]) -> None:
-        """Add the gradient's norm at updates; see `Run.gradient_norms`."""
+        """Add the gradient's norm at updates; see `TrainingLog.gradient_norms`."""
         lines = ({"step": step, "norm": norm} for step, norm in norms.items())
         append_lines(self.run.folder / GRADIENT_NORMS, lines)
 
     def log_g(self, step: int, values: list[dict[str, Any]]) -> None:
-        """Add the values of g at an update; see `Run.g_values`."""
+        """Add the values of g at an update; see `TrainingLog.g_values`."""
         append_lines(self.run.folder / G_VALUES, ({"step": step, **value} for value in values))
 
     def save_embedding_norms(self, step: int, norms: Mapping[str, np.ndarray]) -> None:
-        """Save the norms of word vectors, (types,), by use; see `Run.embedding_norms`."""
+        """Save the norms of word vectors, (types,), by use; see `TrainingLog.embedding_norms`."""
         path = self.run.folder / f"probes/embedding_norms/{step:07d}.npz"
         with replacing(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **norms)
@@ -87,7 +88,7 @@ class RunWriter:
         keep_lines(self.run.folder / METRICS, MetricsLine, lambda logged: logged["step"] <= limits[logged["kind"]])
         keep_lines(self.run.folder / GRADIENT_NORMS, GradientNormLine, lambda logged: logged["step"] <= line)
         keep_lines(self.run.folder / G_VALUES, GLine, lambda logged: logged["step"] <= step)
-        for file in self.run.embedding_norm_files:
+        for file in self.run.log.embedding_norm_files:
             if int(file.stem) > step:
                 file.unlink()
 
@@ -109,7 +110,7 @@ def writing(run: Run) -> Iterator[None]:
     Raises:
         RunError: another process holds it, or it is packed or imported.
     """
-    run.check_trainable()
+    run.origin.check_trainable()
     with held(run.folder):
         yield
 

@@ -20,10 +20,10 @@ def last_checkpoint(run: Run) -> tuple[dict[str, Tensor], dict[str, Tensor], dic
     """
     if run.status in ("finished", "diverged"):
         raise RunError(f"run {run.name!r}: it has {run.status} and cannot be resumed", "train a new run")
-    if not run.has_weights("last"):
+    if not run.checkpoints.has_weights("last"):
         return None
-    weights, facts = run.weights("last")
-    moments, same_facts = run.optimiser(facts["step"])
+    weights, facts = run.checkpoints.weights("last")
+    moments, same_facts = run.checkpoints.optimiser(facts["step"])
     if facts != same_facts:
         raise RunError(f"run {run.name!r}: its optimiser state belongs to another checkpoint", "train it again")
     return weights, moments, facts

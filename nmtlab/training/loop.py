@@ -136,9 +136,9 @@ class Trainer:
 
     def inherit(self, parent: Run) -> Inheritance:
         """Start from a parent's weights instead of those that were drawn, and save them: the parent may go."""
-        settings, weights = self.recipe.transfer, parent.weights()[0]
+        settings, weights = self.recipe.transfer, parent.checkpoints.weights()[0]
         rows = inherit(self.model, self.run.pipeline, weights, parent.pipeline, settings, self.settings.seed)
-        inheritance = Inheritance(parent.name, parent.weights_digest, tuple(rows))
+        inheritance = Inheritance(parent.name, parent.checkpoints.digest, tuple(rows))
         if self.group.is_main:
             self.writer.save_inheritance(asdict(inheritance))
         self._save()

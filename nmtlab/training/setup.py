@@ -65,7 +65,7 @@ def train(
     folder = workspace.run_folder(name)
     if resume:
         begun = Run(folder)
-        begun.check_trainable()
+        begun.origin.check_trainable()
         check_same_training(begun, recipe, corpus, group.size)
         recipe, allow_overlap = resumed_recipe(begun, recipe.machine), bool(begun.environment.get("overlap"))
     elif group.broadcast(folder.exists()):
@@ -73,7 +73,7 @@ def train(
 
     on_event(Preparing("checking the corpus"))
     corpora = open_corpora(recipe, corpus, workspace)
-    parent = None if resume and begun.has_weights("last") else _parent_of(recipe, workspace)
+    parent = None if resume and begun.checkpoints.has_weights("last") else _parent_of(recipe, workspace)
     checked = group.on_main(lambda: _checked(recipe, corpora, parent, workspace, allow_overlap))
     if resume:
         check_same_text(begun, corpora, checked.checksums)

@@ -52,7 +52,7 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
     where, sources = f"parent {parent.name!r}", {corpus.source for corpus in trained}
     if not parent.recipe.model.neural:
         raise RunError(f"{where}: phrase-based, it has no weights", "choose a neural run")
-    if not parent.has_weights():
+    if not parent.checkpoints.has_weights():
         raise RunError(f"{where}: has no weights", "choose a run with weights, or pack it with --weights")
     for named, checksum in zip(parent.recipe.corpora, parent.checksums, strict=True):
         same = not named.vocabulary_only and checksum in checksums and named.source in sources
@@ -112,7 +112,7 @@ def child_at_start(child: Run, parent: Run) -> TranslationModel:
     inheritance = child.inheritance
     if inheritance is None:
         raise RunError(f"run {child.name!r}: did not start from a parent", "choose a run trained with --parent")
-    if inheritance["weights"] != parent.original_digest:
+    if inheritance["weights"] != parent.checkpoints.original_digest:
         raise RunError(
             f"run {child.name!r}: did not start from the weights of {parent.name!r}",
             f"choose its parent, {inheritance['parent']!r}, as it was then",
@@ -120,7 +120,9 @@ def child_at_start(child: Run, parent: Run) -> TranslationModel:
     torch.manual_seed(child.recipe.training.seed)
     model = model_for(child.recipe, child.pipeline, child.translation_table)
     settings = child.recipe.transfer
-    inherit(model, child.pipeline, parent.weights()[0], parent.pipeline, settings, child.recipe.training.seed)
+    inherit(
+        model, child.pipeline, parent.checkpoints.weights()[0], parent.pipeline, settings, child.recipe.training.seed
+    )
     return model.eval()
 
 

@@ -28,19 +28,19 @@ def run(zoo):
 
 def test_each_scalenorm_has_the_value_that_was_logged_at_the_best_evaluation(run):
     values = g_by_depth(run)
-    logged = run.g_values().query(f"step == {run.best_step}")
+    logged = run.log.g_values().query(f"step == {run.checkpoints.best_step}")
     assert list(values["g"]) == list(logged["g"])
-    assert set(values["step"]) == {run.best_step}
+    assert set(values["step"]) == {run.checkpoints.best_step}
 
 
 def test_slopes_are_those_of_each_evaluation(run):
     found = g_slopes(run)
-    steps = sorted(set(run.g_values()["step"]))
+    steps = sorted(set(run.log.g_values()["step"]))
     assert len(steps) > 1
     for step in steps:
         own = found[found["step"] == step].drop(columns="step").reset_index(drop=True)
         pd.testing.assert_frame_equal(own, g_fits(g_by_depth(run, step)))
-    assert g_by_depth(run, steps[0])["g"].tolist() == run.g_values().query("step == @steps[0]")["g"].tolist()
+    assert g_by_depth(run, steps[0])["g"].tolist() == run.log.g_values().query("step == @steps[0]")["g"].tolist()
 
 
 def test_panels_and_groups_are_those_of_figure_3_6(run):
@@ -69,7 +69,7 @@ def test_the_line_is_that_of_least_squares_by_hand():
 def test_trends_are_slopes_and_the_g_of_the_upper_decoder_and_the_output(run):
     found, values = (
         g_trends(run),
-        run.g_values().query(f"step == {run.best_step}").set_index(["side", "kind", "depth"])["g"],
+        run.log.g_values().query(f"step == {run.checkpoints.best_step}").set_index(["side", "kind", "depth"])["g"],
     )
     for side in ("encoder", "decoder"):
         for panel in ("attention", "feed-forward"):

@@ -37,12 +37,12 @@ def with_norms(run: Run, folder, norms: list[float]) -> Run:
 
 def test_the_dev_curve_is_what_was_logged(trained):
     run, _ = trained
-    logged, curve = run.metrics("validation"), dev_curve(run)
+    logged, curve = run.log.metrics("validation"), dev_curve(run)
     assert len(curve)
     for name in ("step", "bleu", "perplexity"):
         assert list(curve[name]) == list(logged[name])
     assert list(curve["minutes"]) == pytest.approx(list(logged["seconds"] / 60))
-    assert curve.loc[curve["best"], "step"].tolist() == [run.best_step]
+    assert curve.loc[curve["best"], "step"].tolist() == [run.checkpoints.best_step]
 
 
 def test_a_run_that_was_never_evaluated_has_an_empty_curve(trained, tmp_path):
@@ -52,8 +52,8 @@ def test_a_run_that_was_never_evaluated_has_an_empty_curve(trained, tmp_path):
 def test_every_update_has_its_gradient_norm(trained):
     run, _ = trained
     curve = gradient_curve(run)
-    assert list(curve["step"]) == list(range(1, run.metrics("end")["step"].iloc[-1] + 1))
-    assert list(curve["norm"]) == list(run.gradient_norms()["norm"])
+    assert list(curve["step"]) == list(range(1, run.log.metrics("end")["step"].iloc[-1] + 1))
+    assert list(curve["norm"]) == list(run.log.gradient_norms()["norm"])
 
 
 def test_a_spike_is_more_than_three_times_the_median_around_it(trained, tmp_path):
@@ -84,7 +84,7 @@ def test_quantiles_of_the_gradient_are_those_of_its_norms_by_hand(trained, tmp_p
     frame = gradient_quantiles(run, first=2, quantiles=(0.0, 0.5, 1.0))
     assert frame["norm"].tolist() == [1, 3, 5]
     assert frame["quantile"].tolist() == [0, 0.5, 1]
-    weights, _ = run.weights("best")
+    weights, _ = run.checkpoints.weights("best")
     count = sum(weight.numel() for weight in weights.values())
     assert set(frame["parameters"]) == {count}
     assert frame["component"].tolist() == pytest.approx([norm / math.sqrt(count) for norm in (1, 3, 5)])
@@ -147,10 +147,10 @@ def test_of_a_run_that_did_not_log_terms_the_loss_alone_is_drawn(trained, tmp_pa
 def test_the_best_evaluation(trained):
     run, _ = trained
     assert DEV_CURVE.view(run).frame[["step", "bleu"]].to_numpy().tolist() == [
-        [run.best_step, dev_curve(run)["bleu"].max()]
+        [run.checkpoints.best_step, dev_curve(run)["bleu"].max()]
     ]
 
 
 def test_spikes_by_quarter(trained):
     run, _ = trained
-    assert GRADIENT_CURVE.view(run).frame["updates"].sum() == len(run.gradient_norms())
+    assert GRADIENT_CURVE.view(run).frame["updates"].sum() == len(run.log.gradient_norms())

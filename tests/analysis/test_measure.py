@@ -20,7 +20,7 @@ from nmtlab.analysis.declared import declared_analyses
 from nmtlab.analysis.lexical.norms import WORD_NORMS
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
-from nmtlab.runs.measures import MeasureKey, store_measure
+from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
@@ -69,7 +69,7 @@ PAIRS_OF = Analysis("?", pairs_of, version=1)
 
 def first_weight(run: Run) -> pd.DataFrame:
     CALLS.append("weights")
-    tensors, _ = run.weights()
+    tensors, _ = run.checkpoints.weights()
     return pd.DataFrame({"value": [tensors[min(tensors)].flatten()[0].item()]})
 
 
@@ -174,7 +174,7 @@ def test_without_a_split_all_of_the_corpus_counts(run, tiny_corpus, tmp_path):
 
 
 def test_a_better_checkpoint_is_asked_anew_and_the_old_answer_is_not_given(run):
-    weights, facts = run.weights()
+    weights, facts = run.checkpoints.weights()
     before = FIRST_WEIGHT.of(run)["value"][0]
     RunWriter(run).save_best(
         {name: tensor + 1 for name, tensor in weights.items()}, {**facts, "step": facts["step"] + 1}
@@ -262,7 +262,7 @@ def answer_of_version_0_1(run: Run, corpus: ParallelCorpus, search: dict) -> pd.
     (path,) = (run.folder / "measures").iterdir()
     text = LENGTHS.answers(run)[0].question.arguments["corpus"]
     arguments = {"corpus": text, "split": "dev", "search": search, "sizes": [1, 2], "scale": 1.0}
-    question = {"analysis": "test_measure.lengths", "arguments": arguments, "checkpoint": run.best_step}
+    question = {"analysis": "test_measure.lengths", "arguments": arguments, "checkpoint": run.checkpoints.best_step}
     key = hashlib.sha256(json.dumps([*question.values()], sort_keys=True).encode()).hexdigest()[:12]
     table = pq.read_table(path)
     path.unlink()
@@ -313,10 +313,10 @@ def test_old_answers_of_the_weights_that_are_here_come_after_those_of_the_origin
     noted = json.loads((packed / "packed.json").read_text())
     (packed / "packed.json").write_text(json.dumps({key: noted[key] for key in ("nmtlab", "best_step")}))
     gallery = Run(packed, tmp_path / "notes")
-    for folder, value in ((gallery.notes_folder, 2.0), (gallery.folder, 1.0)):
-        question = MeasureKey("test_measure.first_weight", {}, gallery.best_step)
-        store_measure(folder, question, pd.DataFrame({"value": [value]}))
-    assert [answer.frame()["value"][0] for answer in gallery.answers()] == [1.0, 2.0]
+    for folder, value in ((gallery.notes.folder, 2.0), (gallery.folder, 1.0)):
+        question = AnswerKey("test_measure.first_weight", {}, gallery.checkpoints.best_step)
+        store_answer(folder, question, pd.DataFrame({"value": [value]}))
+    assert [answer.frame()["value"][0] for answer in gallery.notes.answers()] == [1.0, 2.0]
     assert FIRST_WEIGHT.of(gallery)["value"][0] == 1.0
 
 
@@ -339,20 +339,23 @@ def test_without_a_text_the_answer_is_the_stored_one_about_whatever_text(run, ti
 def test_a_pack_keeps_the_digest_of_its_original_weights(run, tmp_path):
     expected = FIRST_WEIGHT.of(run)
     packed = Run(pack(run, tmp_path / "packed", weights=True))
-    assert (packed.original_digest, len(run.weights_digest)) == (run.weights_digest, 64)
-    assert packed.weights_digest != packed.original_digest
+    assert (packed.checkpoints.original_digest, len(run.checkpoints.digest)) == (run.checkpoints.digest, 64)
+    assert packed.checkpoints.digest != packed.checkpoints.original_digest
     pd.testing.assert_frame_equal(FIRST_WEIGHT.of(packed), expected)
     assert SECOND_WEIGHT.of(packed)["value"][0] == pytest.approx(expected["value"][0], rel=1e-3)
-    assert [answer.question.weights for answer in packed.answers()] == [packed.original_digest, packed.weights_digest]
+    assert [answer.question.weights for answer in packed.notes.answers()] == [
+        packed.checkpoints.original_digest,
+        packed.checkpoints.digest,
+    ]
     again = Run(pack(packed, tmp_path / "again"))
-    assert again.original_digest == run.weights_digest
-    assert f"from the original weights, digest {run.weights_digest[:12]}" in again.limitations
+    assert again.checkpoints.original_digest == run.checkpoints.digest
+    assert f"from the original weights, digest {run.checkpoints.digest[:12]}" in again.origin.limitations
 
 
 def test_a_packed_run_gives_the_answers_it_came_with(run, tiny_corpus, tmp_path):
     expected = FIRST_WEIGHT.of(run)
     again = Run(pack(run, tmp_path / "again"))
-    assert not again.has_weights()
+    assert not again.checkpoints.has_weights()
     pd.testing.assert_frame_equal(FIRST_WEIGHT.of(again), expected)
     assert CALLS == ["weights"]
 

@@ -129,7 +129,7 @@ def test_a_run_without_weights_has_the_lengths_logged_at_its_best_evaluation(tra
     run, _ = trained
     whole = word_norms(run)
     packed = Run(shutil.copytree(run.folder, tmp_path / "packed", ignore=shutil.ignore_patterns("checkpoints")))
-    (packed.folder / "packed.json").write_text(f'{{"best_step": {run.best_step}}}', encoding="utf-8")
+    (packed.folder / "packed.json").write_text(f'{{"best_step": {run.checkpoints.best_step}}}', encoding="utf-8")
     frame = word_norms(packed)
     pd.testing.assert_frame_equal(frame[["id", "word", "count", "rank"]], whole[["id", "word", "count", "rank"]])
     assert frame["norm"].to_numpy() == pytest.approx(whole["norm"].to_numpy(), rel=1e-6)
@@ -145,7 +145,7 @@ def test_without_its_weights_the_recipe_of_an_rnn_says_which_length_is_used(name
     run = train("whole", find_recipe(name).with_changes(small), tiny_corpus, Workspace(tmp_path))
     whole = word_norms(run)
     packed = Run(shutil.copytree(run.folder, tmp_path / "packed", ignore=shutil.ignore_patterns("checkpoints")))
-    (packed.folder / "packed.json").write_text(f'{{"best_step": {run.best_step}}}', encoding="utf-8")
+    (packed.folder / "packed.json").write_text(f'{{"best_step": {run.checkpoints.best_step}}}', encoding="utf-8")
     assert word_norms(packed)["used_norm"].to_numpy() == pytest.approx(whole["used_norm"].to_numpy(), rel=1e-5)
 
 
@@ -175,12 +175,12 @@ def test_a_phrase_based_run_is_refused(trained, tmp_path):
 
 def test_a_view_has_the_rank_correlations_and_stores_nothing(trained):
     run, _ = trained
-    stored = run.answers(NORMS_BY_FREQUENCY.key)
+    stored = run.notes.answers(NORMS_BY_FREQUENCY.key)
     view = NORMS_BY_FREQUENCY.view([run], bin_size=5)
     words = word_norms(run)
     assert list(view.frame["spearman"].dropna()) == list(norm_correlations(words)["spearman"].dropna())
     assert [len(points.y) for points in traces(view.figure, "markers")] == [len(words)] * 2
-    assert run.answers(NORMS_BY_FREQUENCY.key) == stored
+    assert run.notes.answers(NORMS_BY_FREQUENCY.key) == stored
 
 
 def test_words_are_drawn_only_if_asked_for(trained):

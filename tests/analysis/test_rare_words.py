@@ -47,7 +47,7 @@ def run(trained, corpus, tmp_path) -> Run:
     before = {path.name for path in copied.folder.glob("translations/*.txt")}
     translations(copied, corpus, "test")
     (kept,) = {path.name for path in copied.folder.glob("translations/*.txt")} - before
-    copied.save_translation(kept, TRANSLATION)
+    copied.notes.save_translation(kept, TRANSLATION)
     return copied
 
 

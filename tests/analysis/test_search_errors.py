@@ -24,7 +24,7 @@ from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_len
 from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
-from nmtlab.runs.measures import store_measure
+from nmtlab.runs.answers import store_answer
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
@@ -206,10 +206,10 @@ def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, ti
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB}
     found = OUTCOME.of(run, sample=3, **asked)
     (stored,) = OUTCOME.answers(run)
-    question = run.answers("beams.outcome")[0].question
+    question = run.notes.answers("beams.outcome")[0].question
     first = {**{name: value for name, value in question.arguments.items() if name != "sample"}, "limit": 3}
     stored.path.unlink()
-    store_measure(run.folder, replace(question, arguments=first), found.assign(bleu=99.0))
+    store_answer(run.folder, replace(question, arguments=first), found.assign(bleu=99.0))
     assert OUTCOME.of(run, sample=3, **asked)["bleu"][0] == found["bleu"][0]
     assert {text_of(answer) for answer in OUTCOME.answers(run)} == {
         "3 sampled sentences of tiny dev",
@@ -220,8 +220,8 @@ def test_an_answer_about_the_first_sentences_is_no_answer_about_a_sample(run, ti
 def test_a_stored_answer_with_other_columns_is_computed_again(run, tiny_corpus, tmp_path):
     asked = {"corpus": tiny_corpus, "split": "dev", "search": LOG_PROB, "budget": 50, "sample": 2}
     expected = SEARCH_ERRORS.of(run, **asked)
-    (kept,) = run.answers("search_errors.search_errors")
-    store_measure(run.folder, kept.question, expected.rename(columns={"complete": "ended"}))
+    (kept,) = run.notes.answers("search_errors.search_errors")
+    store_answer(run.folder, kept.question, expected.rename(columns={"complete": "ended"}))
     assert SEARCH_ERRORS.answers(run) == []
     with pytest.raises(RunError, match="packed without its model"):
         SEARCH_ERRORS.of(Run(pack(run, tmp_path / "packed")), **asked)

@@ -100,16 +100,19 @@ def test_the_gradient_before_the_first_norm_has_every_way_the_words_take_in_it(r
 
 
 def test_the_start_the_best_checkpoint_and_the_last_have_other_weights(run, tiny_corpus):
-    assert 0 < run.best_step < run.last_step
-    found = [signals(run, tiny_corpus, update=update, sample=ENOUGH) for update in (0, run.best_step, run.last_step)]
+    assert 0 < run.checkpoints.best_step < run.checkpoints.last_step
+    found = [
+        signals(run, tiny_corpus, update=update, sample=ENOUGH)
+        for update in (0, run.checkpoints.best_step, run.checkpoints.last_step)
+    ]
     begun, best, last = (own["gradient"].to_numpy() for own in found)
     assert not np.allclose(begun, best, rtol=0.01)
     assert not np.allclose(best, last, rtol=0.001)
-    assert [set(own["update"]) for own in found] == [{0}, {run.best_step}, {run.last_step}]
+    assert [set(own["update"]) for own in found] == [{0}, {run.checkpoints.best_step}, {run.checkpoints.last_step}]
 
 
 def test_weights_that_are_not_kept_are_named_with_those_that_are(run, tiny_corpus):
-    with pytest.raises(RunError, match=f"update 7 are not stored.*choose update 0 or {run.best_step}"):
+    with pytest.raises(RunError, match=f"update 7 are not stored.*choose update 0 or {run.checkpoints.best_step}"):
         signals(run, tiny_corpus, update=7, sample=ENOUGH)
 
 

@@ -48,13 +48,15 @@ def test_a_run_is_whole_and_says_so(run):
     assert run.status == "finished"
     assert (run.recipe.corpus.name, run.recipe.corpus.source, run.recipe.corpus.target) == ("tiny", "de", "en")
     assert set(run.pipeline.source.vocabulary.types[4:]) == set(WORDS)
-    assert run.metrics("end")["seconds"].item() > 0
+    assert run.log.metrics("end")["seconds"].item() > 0
     assert run.environment["corpus_checksum"]
 
 
 def test_dev_bleu_is_what_the_run_scores_on_dev(run, system, tiny_corpus):
     texts = [translation.text for translation in system.translate(list(tiny_corpus.lines("dev", "de")))]
-    assert run.metrics("validation")["bleu"].item() == pytest.approx(bleu(texts, tiny_corpus.references("dev")).value)
+    assert run.log.metrics("validation")["bleu"].item() == pytest.approx(
+        bleu(texts, tiny_corpus.references("dev")).value
+    )
 
 
 def test_a_run_can_be_moved_and_names_no_path(run, system, tmp_path):

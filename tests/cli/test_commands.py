@@ -180,7 +180,7 @@ def test_runs_are_listed_with_their_state(nmtlab, data):
     (data / "runs" / "half").mkdir()
     said = nmtlab("runs", "list")
     run = Run(data / "runs" / "whole")
-    best = run.metrics("validation")["bleu"].max()
+    best = run.log.metrics("validation")["bleu"].max()
     assert rows(said) == [["whole", "tiny de-en", "finished", "120", f"{best:.2f}"]]
     assert "half: incomplete run (recipe.toml is missing); 'nmtlab runs remove half' removes it" in said.out
     shutil.rmtree(data / "runs")
@@ -193,7 +193,7 @@ def test_a_run_is_shown_with_its_evaluations_environment_and_recipe(nmtlab, data
     assert said.out.startswith("run whole: finished\n")
     assert run.recipe.described() in said.out
     assert '"corpus_checksum"' in said.out
-    validations = run.metrics("validation")
+    validations = run.log.metrics("validation")
     shown = [line.split() for line in said.out.splitlines()[2 : 3 + len(validations)]]
     assert shown[0] == ["step", "bleu", "perplexity", "seconds"]
     for cells, row in zip(shown[1:], validations.itertuples(), strict=True):

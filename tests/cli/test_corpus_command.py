@@ -145,7 +145,7 @@ def test_a_corpus_in_use_is_not_removed_or_replaced_unseen(data, monkeypatch, st
 
     _said(*IMPORT)
     recipe = SimpleNamespace(corpora=[SimpleNamespace(name="small")])
-    runs = [SimpleNamespace(name="one", status=status, packed=None, recipe=recipe)]
+    runs = [SimpleNamespace(name="one", status=status, origin=SimpleNamespace(packed=None), recipe=recipe)]
     monkeypatch.setattr(listing, "list_runs", lambda workspace: (runs, {}))
     if status == "training":
         for words in (("remove", "small", "--yes"), (*IMPORT, "--replace")):

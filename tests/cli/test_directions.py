@@ -104,7 +104,7 @@ def test_searches_and_comparisons_take_a_direction(nmtlab, many):
 def test_a_run_names_its_directions_with_the_best_dev_bleu_of_each(nmtlab, many):
     shown = nmtlab("runs", "show", "many").out
     best = [
-        max(line[name] for line in many.metrics("validation")["directions"]) for name in ("de-en", "en-de", "nl-en")
+        max(line[name] for line in many.log.metrics("validation")["directions"]) for name in ("de-en", "en-de", "nl-en")
     ]
     expected = "best dev BLEU by direction: de-en {:.2f}, en-de {:.2f}, nl-en {:.2f}\n".format(*best)
     assert expected in shown

@@ -8,7 +8,7 @@ import pytest
 
 from nmtlab.experiments.tables.listing import TABLES, listed
 from nmtlab.runs.log import append_lines, last_line
-from nmtlab.runs.run import Run
+from nmtlab.runs.training_log import TrainingLog
 
 PROGRAM = """
 import sys
@@ -49,7 +49,7 @@ def test_names_are_checked_and_runs_listed_without_torch(words, data):
 
 def test_a_listing_reads_no_whole_log(nmtlab, data, monkeypatch):
     read = []
-    monkeypatch.setattr(Run, "metrics", lambda run, kind: read.append(run.name))
+    monkeypatch.setattr(TrainingLog, "metrics", lambda log, kind: read.append(kind))
     said = nmtlab("runs", "list")
     assert "whole" in said.out
     assert read == []

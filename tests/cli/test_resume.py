@@ -38,9 +38,9 @@ def test_a_run_into_another_language_goes_on_exactly(cache, nmtlab, data, stoppe
         shutil.rmtree(data / "cache")
     assert nmtlab("train", "tiny", "--name", "stopped", "--resume").code == 0
     for kind, columns in (("train", EXACT), ("validation", ["step", "bleu", "perplexity"])):
-        assert stopped.metrics(kind)[columns].equals(uninterrupted.metrics(kind)[columns])
-    assert stopped.gradient_norms().equals(uninterrupted.gradient_norms())
-    assert stopped.g_values().equals(uninterrupted.g_values())
+        assert stopped.log.metrics(kind)[columns].equals(uninterrupted.log.metrics(kind)[columns])
+    assert stopped.log.gradient_norms().equals(uninterrupted.log.gradient_norms())
+    assert stopped.log.g_values().equals(uninterrupted.log.g_values())
 
 
 def test_a_training_after_such_a_resume_learns_from_the_right_text(
@@ -49,7 +49,7 @@ def test_a_training_after_such_a_resume_learns_from_the_right_text(
     shutil.rmtree(data / "cache")
     nmtlab("train", "tiny", "--name", "stopped", "--resume")
     again = train("again", tiny_recipe, reversed_corpus, Workspace(data))
-    assert again.metrics("train")[EXACT].equals(uninterrupted.metrics("train")[EXACT])
+    assert again.log.metrics("train")[EXACT].equals(uninterrupted.log.metrics("train")[EXACT])
 
 
 def test_a_run_on_several_corpora_goes_on_with_resume_alone(nmtlab, data, tiny_corpus, tiny_recipe):
@@ -94,7 +94,7 @@ def test_what_would_make_another_training_is_refused(words, problem, nmtlab, sto
 def test_the_whole_command_and_other_threads_are_accepted(nmtlab, data, tmp_path, stopped, uninterrupted):
     words = ("--recipe", tmp_path / "tiny.toml", "--set", "model.d_model=16", "--threads", "1", "--source", "en")
     assert nmtlab("train", "tiny", "--name", "stopped", "--resume", *words, "--target", "de").code == 0
-    assert stopped.metrics("train")[EXACT].equals(uninterrupted.metrics("train")[EXACT])
+    assert stopped.log.metrics("train")[EXACT].equals(uninterrupted.log.metrics("train")[EXACT])
 
 
 @pytest.mark.full
@@ -104,7 +104,7 @@ def test_precision_is_the_runs(nmtlab, data, tiny_corpus, tiny_recipe):
     run = train("half", recipe, tiny_corpus, Workspace(data), should_stop=lambda: next(steps) == 25)
     whole = train("whole-half", recipe, tiny_corpus, Workspace(data))
     assert nmtlab("train", "tiny", "--name", "half", "--resume").code == 0
-    assert run.metrics("train")[EXACT].equals(whole.metrics("train")[EXACT])
+    assert run.log.metrics("train")[EXACT].equals(whole.log.metrics("train")[EXACT])
 
 
 def test_a_phrase_based_run_says_that_there_is_nothing_to_resume(nmtlab, data):

@@ -35,7 +35,7 @@ def test_a_run_is_added_to_the_evidence_and_shown_from_there(nmtlab, data):
     whole = nmtlab("runs", "list")
     assert [row[2] for row in rows(whole)] == ["finished"]
     shown = nmtlab("runs", "show", "whole").out
-    digest = Run(data / "runs/whole").weights_digest
+    digest = Run(data / "runs/whole").checkpoints.digest
     assert nmtlab("runs", "remove", "whole", "--yes").code == 0
 
     ((name, *others),) = rows(nmtlab("runs", "list"))
@@ -92,7 +92,7 @@ def test_packed_sentences_come_with_their_translations(nmtlab, data, tiny_corpus
     said = nmtlab("evidence", "add-run", "whole", "--sentences", 4, "--licence", "CC0", "--threads", 1)
     assert said.code == 0
     packed = open_packed("whole", Workspace(data))
-    assert not packed.has_weights()
+    assert not packed.checkpoints.has_weights()
     assert list(packed.sentences.pairs("dev")) == draw_sample(tiny_corpus, "dev", 4).pairs
     expected = translations(Run(data / "runs/whole"), packed.sentences, "dev")
     assert translations(packed, packed.sentences, "dev") == expected
@@ -139,7 +139,7 @@ def test_a_packed_run_is_not_removed_with_a_word_and_not_written_twice(nmtlab, d
 
 def test_weights_that_are_too_large_are_refused(nmtlab, data):
     run = Run(data / "runs" / "whole")
-    tensors, facts = run.weights()
+    tensors, facts = run.checkpoints.weights()
     RunWriter(run).save_best({**tensors, "large": torch.zeros(10 << 20)}, facts)
     said = nmtlab("evidence", "add-run", "whole", "--weights")
     assert said.err.startswith(

@@ -56,7 +56,7 @@ def runs(served) -> dict[str, Run]:
 
 @pytest.fixture(scope="module")
 def systems(runs) -> dict[str, Translator]:
-    return {name: open_system(run) for name, run in runs.items() if run.has_weights()}
+    return {name: open_system(run) for name, run in runs.items() if run.checkpoints.has_weights()}
 
 
 @pytest.fixture(scope="module")

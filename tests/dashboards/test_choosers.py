@@ -59,7 +59,7 @@ def test_runs_are_listed_newest_first_with_their_facts(runs, trained):
     assert frame["run"].tolist() == ["b", "a", "c"]
     assert {row["group"] for row in json.loads(chooser.table.content)["rows"]} == {"de-en: tiny"}
     assert frame["state"].tolist() == ["finished"] * 3
-    best = trained[0].metrics("validation")["bleu"].max()
+    best = trained[0].log.metrics("validation")["bleu"].max()
     assert frame["dev BLEU"].tolist() == [round(best, 1)] * 3
     assert [run.name for run in chooser.chosen] == ["b"]
 
@@ -71,7 +71,7 @@ def test_what_cannot_be_opened_is_named_as_text(runs):
 def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_others_are_listed(runs):
     (runs.runs / "a/checkpoints/best.safetensors").write_bytes(b"damaged")
     (runs.runs / "c/probes/g.jsonl").write_text("{}\n", encoding="utf-8")
-    chooser = RunChooser(runs, needs=[wanted(lambda run: bool(len(run.g_values()) + 1))])
+    chooser = RunChooser(runs, needs=[wanted(lambda run: bool(len(run.log.g_values()) + 1))])
     assert chooser.table.frame["run"].tolist() == ["b"]
     assert "Not listed: incomplete or damaged (3)<" in note(chooser)
     assert "&lt;b&gt;broken, a, c; " in note(chooser)

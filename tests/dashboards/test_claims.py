@@ -111,7 +111,7 @@ def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not():
 def test_the_start_page_begins_with_a_run_that_most_pages_can_show(tmp_path):
     workspace = workspace_of(tmp_path / "data", ["deep-de-en.pre-scalenorm", "multi30k-de-en.small"])
     (name,) = index_page(workspace).state["runs"].chosen
-    assert open_run(name, workspace).has_weights()
+    assert open_run(name, workspace).checkpoints.has_weights()
 
 
 def make(name: str, workspace: Workspace) -> Page:

@@ -13,8 +13,8 @@ from nmtlab.dashboards.pages.attention import AttentionPage
 from nmtlab.dashboards.pages.norms import NormsPage
 from nmtlab.dashboards.pages.search import SearchPage
 from nmtlab.dashboards.pages.translate import TranslatePage
+from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.listing import open_run
-from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
@@ -90,8 +90,8 @@ def test_peaks_of_the_test_text_are_shown_if_they_were_counted(workspace):
     counts = pd.DataFrame({"line": [1, 3], "words": [6, 4], "first": [3, 1], "first_linked": [1, 0]})
     counts = counts.assign(last=0, last_linked=0, on=0, on_if_moved=0)
     asked = {"corpus": {"languages": "tr-en", "sha256": ""}}
-    question = MeasureKey("shift.peak_counts", asked, run.best_step, run.weights_digest)
-    stored = store_measure(run.notes_folder, question, counts)
+    question = AnswerKey("shift.peak_counts", asked, run.checkpoints.best_step, run.checkpoints.digest)
+    stored = store_answer(run.notes.folder, question, counts)
     page = AttentionPage(workspace)
     page.runs.table.choose([TURKISH])
     stored.path.unlink()

@@ -81,7 +81,7 @@ def packed(tmp_path_factory) -> Workspace:
     workspace = Workspace(tmp_path_factory.mktemp("packed"))
     for name in ("small-qaa-en.fixnorm.s1", "small-qaa-en.moses"):
         shutil.copytree(packed_folder(name), workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
-    assert not any(Run(folder).has_weights() for folder in workspace.gallery.iterdir())
+    assert not any(Run(folder).checkpoints.has_weights() for folder in workspace.gallery.iterdir())
     return workspace
 
 

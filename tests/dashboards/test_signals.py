@@ -49,8 +49,8 @@ def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hos
     assert (part._chart.layout.display, part._note.value) == ("none", "Not measured: hostile.")
     assert part._button.layout.display == ""
     part._button.click()
-    assert {answer.question.arguments["update"] for answer in SIGNALS.answers(run)} == {0, run.last_step}
-    assert set(drawn(part)) == {"hostile, at the start", f"hostile, update {run.last_step:,}"}
+    assert {answer.question.arguments["update"] for answer in SIGNALS.answers(run)} == {0, run.checkpoints.last_step}
+    assert set(drawn(part)) == {"hostile, at the start", f"hostile, update {run.checkpoints.last_step:,}"}
     assert (part._button.layout.display, part._note.value) == ("none", "")
     shutil.rmtree(run.folder / "measures")
 
@@ -58,7 +58,7 @@ def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hos
 def test_what_was_measured_in_part_can_be_completed(hostile):
     part, run = Signals(hostile, nullcontext), open_run("hostile", hostile)
     corpus = ParallelCorpus.open(hostile.corpus_folder("hostile"), "de", "en")
-    SIGNALS.of(run, corpus=corpus, update=run.last_step, sample=ENOUGH)
+    SIGNALS.of(run, corpus=corpus, update=run.checkpoints.last_step, sample=ENOUGH)
     part.show([run])
     assert part._button.layout.display == ""
     part._button.click()
@@ -81,7 +81,7 @@ def test_measuring_goes_on_though_its_own_files_and_a_training_change_the_run(ho
                 break
 
     asyncio.run(main())
-    assert {answer.question.arguments["update"] for answer in SIGNALS.answers(run)} == {0, run.last_step}
+    assert {answer.question.arguments["update"] for answer in SIGNALS.answers(run)} == {0, run.checkpoints.last_step}
     shutil.rmtree(run.folder / "measures")
 
 

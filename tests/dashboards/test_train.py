@@ -79,11 +79,11 @@ def test_a_training_shows_how_far_it_is_and_then_leads_to_its_pages(trained, wor
     run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
     job = Job.start(workspace.data / "jobs/whole", ["sleep", "60"])
     page = train_page(workspace)
-    step, updates = run.metrics("train")["step"].iloc[-1], 20 * run.recipe.training.max_evaluations
+    step, updates = run.log.metrics("train")["step"].iloc[-1], 20 * run.recipe.training.max_evaluations
     assert f"update {step:,} of at most {updates:,}" in page.progress.value
     assert f"<progress max='{updates}' value='{step}'" in page.progress.value
     assert "left" in page.progress.value
-    assert f"best {run.metrics('validation')['bleu'].max():.1f}" in page.progress.value
+    assert f"best {run.log.metrics('validation')['bleu'].max():.1f}" in page.progress.value
     assert page.links.value == ""
     job.kill()
     job._process.wait()

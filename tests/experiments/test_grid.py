@@ -25,7 +25,7 @@ DIVERGING = {"training.lr_scale": 1e30, "model.norm": "layer", "model.fixnorm": 
 
 
 def losses(run: Run) -> list[list[float]]:
-    return run.metrics("train")[["step", "loss", "perplexity", "gradient_norm"]].to_numpy().tolist()
+    return run.log.metrics("train")[["step", "loss", "perplexity", "gradient_norm"]].to_numpy().tolist()
 
 
 def written(workspace: Workspace) -> dict[str, int]:
@@ -89,7 +89,7 @@ def test_a_cell_that_diverges_is_a_result_and_is_not_run_again(tiny_recipe, spac
     assert run_grid(cells_of(table, "tiny"), space) == []
     found = collected_cells(table, "tiny", space).set_index("column")
     assert found["status"].to_dict() == {"tied": "finished", "fixnorm": "diverged"}
-    assert not Run(space.run_folder(found["run"]["fixnorm"])).has_weights("best")
+    assert not Run(space.run_folder(found["run"]["fixnorm"])).checkpoints.has_weights("best")
     assert found["value"]["fixnorm"] == 0  # BLEU of what translates nothing
     events = []
     run_grid(cells_of(table, "tiny"), space, on_event=events.append)

@@ -34,12 +34,12 @@ def test_trends_of_g_are_those_of_the_analysis(run, tiny_corpus):
 
 
 def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_corpus):
-    logged = run.gradient_norms()
+    logged = run.log.gradient_norms()
     norms = logged["norm"].to_numpy()
     after = np.sort(norms[run.recipe.training.warmup_updates :])
     median = value_of(GRADIENT_NORM, run, tiny_corpus)
     assert median == after[(len(after) - 1) // 2]
-    parameters = sum(weights.numel() for weights in run.weights()[0].values())
+    parameters = sum(weights.numel() for weights in run.checkpoints.weights()[0].values())
     assert value_of(GRADIENT_COMPONENT, run, tiny_corpus) == pytest.approx(
         1000 * median / math.sqrt(parameters), rel=0.01
     )
@@ -62,7 +62,7 @@ def test_converged_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdi
 
 @pytest.mark.parametrize(("trained", "when"), [(True, ""), (False, "-untrained")])
 def test_what_is_left_of_the_gradient_is_the_first_norms_to_the_last_ones_of_a_side(run, tiny_corpus, trained, when):
-    found = signals(run, tiny_corpus, update=run.last_step if trained else 0, sample=ENOUGH)
+    found = signals(run, tiny_corpus, update=run.checkpoints.last_step if trained else 0, sample=ENOUGH)
     for side in ("encoder", "decoder"):
         left = find_metric(f"gradient-ratio-{side}{when}")
         gradients = found[found["side"] == side].set_index("place")["gradient"]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.full
 
 
 def losses(run: Run) -> list[list[float]]:
-    return run.metrics("train")[["step", "loss", "perplexity", "gradient_norm"]].to_numpy().tolist()
+    return run.log.metrics("train")[["step", "loss", "perplexity", "gradient_norm"]].to_numpy().tolist()
 
 
 def working() -> list[psutil.Process]:

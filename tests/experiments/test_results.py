@@ -34,8 +34,8 @@ def test_a_line_for_each_cell_and_measure_with_where_it_comes_from(grid):
     assert [*found["seed"]] == [1, 2, 1, 2]
     for line in found.itertuples():
         run = Run(grid.workspace.run_folder(line.run))
-        assert line.updates == run.metrics("end")["step"].iloc[-1]
-        assert line.minutes == pytest.approx(run.metrics("end")["seconds"].iloc[-1] / 60)
+        assert line.updates == run.log.metrics("end")["step"].iloc[-1]
+        assert line.minutes == pytest.approx(run.log.metrics("end")["seconds"].iloc[-1] / 60)
         assert line.commit.rstrip("+") == run.environment["code"].get("commit", "")[:12]
         assert line.machine.startswith(run.environment["machine"].get("gpu", run.environment["machine"]["processor"]))
     assert (found["recipe"] == ["little", "little", "little.norm-layer", "little.norm-layer"]).all()
@@ -127,7 +127,7 @@ def test_a_training_that_was_interrupted_has_no_value_and_no_curve_yet(grid, spa
     best = space.run_folder(cell.run) / "checkpoints/best.safetensors"
     run_grid([cell], space, should_stop=best.exists)
     run = Run(space.run_folder(cell.run))
-    assert (run.status, len(run.metrics("validation"))) == ("stopped", 1)
+    assert (run.status, len(run.log.metrics("validation"))) == ("stopped", 1)
     found = collected_cells(grid.table, "tiny", space)
     assert set(found["status"]) == {"not run"}
     assert found["value"].isna().all()
@@ -148,7 +148,7 @@ def test_a_plan_counts_what_is_left_and_writes_nothing(grid, space):
     begun = estimate_grid(cells, space)
     assert [*begun["status"]] == ["finished", "not run", "not run", "not run"]
     assert begun["minutes"].iloc[0] == begun["disk_mib"].iloc[0] == 0
-    took = Run(space.run_folder(cells[0].run)).metrics("end")["seconds"].iloc[-1]
+    took = Run(space.run_folder(cells[0].run)).log.metrics("end")["seconds"].iloc[-1]
     assert begun["minutes"].iloc[1] == pytest.approx(took / 60)  # as the same system took with the other seed
     done = estimate_grid(cells, grid.workspace)
     assert done["minutes"].sum() == done["disk_mib"].sum() == 0

@@ -275,7 +275,7 @@ def test_the_card_names_languages_text_scores_and_licence(learned, tmp_path):
     assert card.startswith("---\nlanguage:\n- de\n- en\nlibrary_name: transformers\npipeline_tag: translation\n---\n")
     for part in (
         "translates from de to en. It was trained on tiny.",
-        f"- BLEU {run.metrics('validation')['bleu'].max():.2f} on dev, the best in training",
+        f"- BLEU {run.log.metrics('validation')['bleu'].max():.2f} on dev, the best in training",
         "- BLEU 12.00 on tiny test, signature",
         "nmtlab does not know the licence of tiny.",
     ):

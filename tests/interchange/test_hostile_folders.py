@@ -237,7 +237,7 @@ def test_types_that_may_not_be_generated_are_refused_but_for_padding(folder, wor
 def test_what_its_search_has_and_ours_has_not_is_a_limitation(folder, workspace):
     changed(folder, "generation_config.json", no_repeat_ngram_size=3, repetition_penalty=1.0, min_length=2)
     run = import_model(folder, "opus", workspace)
-    assert run.limitations.endswith(
+    assert run.origin.limitations.endswith(
         "; it is searched without no_repeat_ngram_size and min_length, which its configuration sets"
     )
 
@@ -248,15 +248,15 @@ def test_what_its_search_has_and_ours_has_not_is_a_limitation(folder, workspace)
 def test_a_models_name_is_printable_and_short(folder, workspace):
     evil = "\x1b[2J\x07\nnmtlab: evil\u202e"
     run = import_model(changed(folder, _name_or_path=evil + "x" * 10_000), "opus", workspace)
-    assert run.imported["model"].startswith("�[2J��nmtlab: evil�x")
-    assert len(run.imported["model"]) == 200
-    assert run.limitations.isprintable()
+    assert run.origin.imported["model"].startswith("�[2J��nmtlab: evil�x")
+    assert len(run.origin.imported["model"]) == 200
+    assert run.origin.limitations.isprintable()
     assert run.recipe.about.isprintable()
 
 
 def test_a_folders_name_is_printable_too(whole, tmp_path, workspace):
     folder = Path(shutil.copytree(whole, tmp_path / "a\nnmtlab: evil\x1b[2J"))
-    assert import_model(folder, "opus", workspace).imported["model"] == "a�nmtlab: evil�[2J"
+    assert import_model(folder, "opus", workspace).origin.imported["model"] == "a�nmtlab: evil�[2J"
     (folder / "vocab.json").unlink()
     with pytest.raises(RunError) as refused:
         import_model(folder, "bad", workspace)

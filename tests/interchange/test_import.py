@@ -60,14 +60,14 @@ def counted_run(marian_folder, tiny_corpus, tmp_path_factory) -> Run:
 def test_it_is_a_run_that_says_what_it_lacks(run):
     assert run.status == "imported"
     assert run.directions == [("de", "en")]
-    assert run.limitations == (
+    assert run.origin.limitations == (
         "imported from opus-tiny, it cannot be trained further and has no log of its training; the counts of its types "
         "are unknown"
     )
     assert run.recipe.search == SearchSettings(beam_size=6, score="average")
     assert (run.recipe.model.placement, run.recipe.model.activation) == ("post", "swish")
-    assert run.best_step == 0
-    assert run.last_step is None
+    assert run.checkpoints.best_step == 0
+    assert run.checkpoints.last_step is None
 
 
 def test_a_model_that_ranks_by_log_probability_does_so_here(folder, workspace):
@@ -80,7 +80,7 @@ def test_padding_start_end_and_unknown_come_first_and_the_start_is_their_padding
 
     types = run.pipeline.source.vocabulary.types
     theirs = load_file(marian_folder / "model.safetensors")["model.shared.weight"]
-    ours = run.weights()[0]["source_embedding.weight"]
+    ours = run.checkpoints.weights()[0]["source_embedding.weight"]
     assert types[:4] == SPECIALS
     assert torch.equal(ours[[PAD, BOS, EOS, UNK]], theirs[[-1, -1, 0, 1]])
     assert torch.equal(ours[4:], theirs[2:-1])
@@ -133,7 +133,7 @@ def test_it_can_be_packed_with_its_weights(run, tmp_path, workspace):
     pack(run, tmp_path / "opus.tar.xz", weights=True)
     again = unpack(tmp_path / "opus.tar.xz", workspace)
     assert again.status == "imported"
-    assert again.limitations.startswith("imported from opus-tiny")
+    assert again.origin.limitations.startswith("imported from opus-tiny")
     assert open_model(again).translate(["ein hund"])[0].hypotheses
 
 
@@ -156,7 +156,9 @@ def test_a_named_corpus_gives_the_counts(counted_run, tiny_corpus):
     ids = np.concatenate(pipeline.encode_target(lines))
     assert pipeline.target.counts.tolist() == np.bincount(ids, minlength=pipeline.target.size).tolist()
     assert pipeline.target.counts[EOS] == len(lines)
-    assert "the counts of its types are those of tiny, not of the text it was trained on" in counted_run.limitations
+    assert (
+        "the counts of its types are those of tiny, not of the text it was trained on" in counted_run.origin.limitations
+    )
     assert counted_run.recipe.corpus.name == "tiny"
     norms = word_norms(counted_run)
     assert norms["count"].is_monotonic_decreasing
@@ -265,8 +267,8 @@ def test_a_file_of_torch_is_read_as_tensors_alone(folder, workspace, run, archiv
     (folder / "model.safetensors").unlink()
     torch.save(tensors, folder / "pytorch_model.bin", _use_new_zipfile_serialization=archived)
     again = import_model(folder, "old", workspace)
-    for name, tensor in again.weights()[0].items():
-        assert torch.equal(tensor, run.weights()[0][name])
+    for name, tensor in again.checkpoints.weights()[0].items():
+        assert torch.equal(tensor, run.checkpoints.weights()[0][name])
 
 
 class _Planted:

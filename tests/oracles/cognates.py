@@ -49,7 +49,7 @@ def _recall(table: str, relative: str, workspace: Workspace) -> pd.DataFrame:
 def _neighbours(table: str, workspace: Workspace) -> pd.DataFrame:
     frames = []
     for cell, run in _children(table, workspace):
-        if not cell.needs or not run.has_weights():
+        if not cell.needs or not run.checkpoints.has_weights():
             continue
         needed = cell.needs[0].cell
         parent_corpus = needed.corpus.open(workspace)

@@ -18,12 +18,12 @@ from support.packed import packed_folders
 from nmtlab.analysis.lexical.norms import WORD_NORMS
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.recipe import Recipe
+from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.archive import read_archive, write_archive
-from nmtlab.runs.checkpoint import load_tensors, save_tensors
 from nmtlab.runs.listing import list_runs, open_run, remove_run
-from nmtlab.runs.measures import MeasureKey, store_measure
 from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import load_tensors, save_tensors
 from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.systems import open_system, train
 
@@ -91,7 +91,7 @@ def test_a_run_with_an_odd_line_in_its_log_is_named_and_the_others_are_listed(li
     shutil.copytree(trained[0].folder, workspace.runs / "other")
     (copied.folder / "metrics.jsonl").write_text(line + "\n", encoding="utf-8")
     assert listed(workspace) == (["other"], ["copied"])
-    assert "metrics.jsonl, line 1: damaged" in refused(copied.metrics, "validation")
+    assert "metrics.jsonl, line 1: damaged" in refused(copied.log.metrics, "validation")
 
 
 @pytest.mark.parametrize("name", ["environment.json", "packed.json", "recipe.toml"])
@@ -177,7 +177,7 @@ def test_a_last_checkpoint_that_says_something_else_is_refused(facts, interrupte
 @pytest.mark.parametrize("facts", ["[]", "{}", '{"step": "one"}'])
 def test_a_best_checkpoint_that_says_something_else_is_refused(facts, copied):
     change(copied.folder / "checkpoints/best.safetensors", facts)
-    for read in (lambda: copied.best_step, lambda: open_system(copied)):
+    for read in (lambda: copied.checkpoints.best_step, lambda: open_system(copied)):
         assert "best.safetensors: damaged or truncated (" in refused(read)
 
 
@@ -218,16 +218,16 @@ def test_two_packs_of_a_run_are_the_same_to_the_last_byte(trained, tmp_path):
 def test_arrays_that_would_inflate_are_not_read(copied):
     path = copied.folder / "probes/embedding_norms/0000040.npz"
     np.savez_compressed(path, source=np.zeros(1 << 26, dtype=np.float64))
-    assert "larger than any embedding norms" in refused(copied.embedding_norms)
+    assert "larger than any embedding norms" in refused(copied.log.embedding_norms)
 
 
 def test_other_files_beside_the_arrays_are_left_alone(copied):
     (copied.folder / "probes/embedding_norms/notes.npz").write_bytes(b"")
-    assert sorted(copied.embedding_norms()) == [20, 40, 60]
+    assert sorted(copied.log.embedding_norms()) == [20, 40, 60]
 
 
 def test_a_table_that_would_inflate_is_not_read(copied):
-    stored = store_measure(copied.folder, MeasureKey("norms.some", {}, 60), pd.DataFrame({"norm": [1.0]}))
+    stored = store_answer(copied.folder, AnswerKey("norms.some", {}, 60), pd.DataFrame({"norm": [1.0]}))
     table = pq.read_table(stored.path)
     many = pa.table({"norm": np.zeros(60_000_000)}).replace_schema_metadata(table.schema.metadata)
     pq.write_table(many, stored.path)
@@ -327,8 +327,8 @@ def test_the_gallery_is_not_written_into(packed, workspace):
     before = sorted((workspace.gallery / "whole").rglob("*"))
     run = open_run("whole", workspace)
     answer = WORD_NORMS.of(run)
-    run.save_translation("dev.txt", ["x"])
+    run.notes.save_translation("dev.txt", ["x"])
     assert sorted((workspace.gallery / "whole").rglob("*")) == before
     assert (workspace.cache / "gallery").is_dir()
-    assert [m.question.analysis for m in open_run("whole", workspace).measures()] == ["norms.word_norms"]
+    assert [m.question.analysis for m in open_run("whole", workspace).notes.all_answers()] == ["norms.word_norms"]
     pd.testing.assert_frame_equal(WORD_NORMS.of(open_run("whole", workspace)), answer)

@@ -17,10 +17,10 @@ import torch
 
 from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.recipe import RnnSettings
+from nmtlab.runs.answers import AnswerKey, store_answer, stored_answers
 from nmtlab.runs.archive import write_archive
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.log import read_log
-from nmtlab.runs.measures import MeasureKey, store_measure, stored_measures
 from nmtlab.runs.pack import dev_sentences, pack, packed_lines, unpack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
@@ -42,8 +42,10 @@ ALWAYS = {
 def run(trained, workspace) -> Run:
     """A copy of the trained run, with an answer and with private data that must not be packed."""
     run = Run(shutil.copytree(trained[0].folder, workspace.runs / "whole"))
-    store_measure(run.folder, MeasureKey("norms.some", {"size": 3}, run.best_step), pd.DataFrame({"norm": [1.5, 2.5]}))
-    store_measure(run.folder, MeasureKey("norms.some", {}, run.best_step + 1), pd.DataFrame({"norm": [0.0]}))
+    store_answer(
+        run.folder, AnswerKey("norms.some", {"size": 3}, run.checkpoints.best_step), pd.DataFrame({"norm": [1.5, 2.5]})
+    )
+    store_answer(run.folder, AnswerKey("norms.some", {}, run.checkpoints.best_step + 1), pd.DataFrame({"norm": [0.0]}))
     (run.folder / "measures/long.jsonl").write_text('{"rows": []}\n', encoding="utf-8")
     (run.folder / "tensorboard").mkdir()
     (run.folder / "tensorboard" / f"events.{socket.gethostname()}").write_text("", encoding="utf-8")
@@ -69,12 +71,12 @@ def same_to_read(one: Run, other: Run) -> None:
     assert one.pipeline.checksum() == other.pipeline.checksum()
     assert one.pipeline.target.counts.tolist() == other.pipeline.target.counts.tolist()
     assert one.status == other.status
-    assert one.best_step == other.best_step
+    assert one.checkpoints.best_step == other.checkpoints.best_step
     for kind in ("train", "validation", "end"):
-        pd.testing.assert_frame_equal(one.metrics(kind), other.metrics(kind))
-    pd.testing.assert_frame_equal(one.gradient_norms(), other.gradient_norms())
-    pd.testing.assert_frame_equal(one.g_values(), other.g_values())
-    norms, others = one.embedding_norms(), other.embedding_norms()
+        pd.testing.assert_frame_equal(one.log.metrics(kind), other.log.metrics(kind))
+    pd.testing.assert_frame_equal(one.log.gradient_norms(), other.log.gradient_norms())
+    pd.testing.assert_frame_equal(one.log.g_values(), other.log.g_values())
+    norms, others = one.log.embedding_norms(), other.log.embedding_norms()
     assert norms.keys() == others.keys()
     assert all(np.array_equal(norms[step][use], others[step][use]) for step in norms for use in norms[step])
 
@@ -84,14 +86,14 @@ def same_to_read(one: Run, other: Run) -> None:
 
 def test_a_packed_run_has_all_but_the_model(run, tmp_path):
     packed = Run(pack(run, tmp_path / "gallery" / "whole"))
-    (answer,) = stored_measures(packed.folder)
+    (answer,) = stored_answers(packed.folder)
     assert files(packed.folder) == ALWAYS | {str(answer.path.relative_to(packed.folder))}
     assert answer.question.arguments == {"size": 3}
     assert answer.frame()["norm"].tolist() == [1.5, 2.5]
     same_to_read(run, packed)
-    assert packed.packed
-    assert not run.packed
-    assert run.limitations == ""
+    assert packed.origin.packed
+    assert not run.origin.packed
+    assert run.origin.limitations == ""
 
 
 def test_a_packed_and_unpacked_run_reads_the_same(run, tmp_path, workspace):
@@ -102,7 +104,7 @@ def test_a_packed_and_unpacked_run_reads_the_same(run, tmp_path, workspace):
     assert again.name == "whole"
     assert sorted(os.listdir(workspace.runs)) == ["again", "whole"]
     same_to_read(open_run("again", workspace), again)
-    assert len(stored_measures(again.folder)) == 1
+    assert len(stored_answers(again.folder)) == 1
 
 
 def test_the_pack_of_a_small_run_is_small_and_the_same_every_time(run, tmp_path):
@@ -130,13 +132,13 @@ def test_no_host_name_and_no_absolute_path_is_in_a_pack(run, tiny_corpus, tmp_pa
 
 
 def test_of_many_embedding_norms_the_first_the_best_and_the_last_are_kept(run, tmp_path):
-    RunWriter(run).save_best(run.weights()[0], {"step": 150, "bleu": 1.0})
+    RunWriter(run).save_best(run.checkpoints.weights()[0], {"step": 150, "bleu": 1.0})
     for step in range(100, 200):
         RunWriter(run).save_embedding_norms(step, {"source": np.full(2000, step, dtype=np.float32)})
     packed = Run(pack(run, tmp_path / "packed"))
-    assert set(packed.embedding_norms()) == {20, 150, 199}
-    assert packed.embedding_norms()[199]["source"].tolist() == [199.0] * 2000
-    assert len(packed.gradient_norms()) == len(run.gradient_norms()) == 60
+    assert set(packed.log.embedding_norms()) == {20, 150, 199}
+    assert packed.log.embedding_norms()[199]["source"].tolist() == [199.0] * 2000
+    assert len(packed.log.gradient_norms()) == len(run.log.gradient_norms()) == 60
 
 
 @pytest.mark.parametrize("status", ["finished", "stopped", "diverged", "interrupted"])
@@ -154,8 +156,8 @@ def test_a_run_that_has_hardly_begun_can_be_packed(tiny_corpus, tiny_recipe, tmp
     begun = Run.create(workspace.runs / "begun", tiny_recipe, {}, Pipeline.learn(tiny_recipe.text, tiny_corpus))
     packed = unpack(pack(begun, tmp_path / "begun.tar.xz"), workspace, "packed")
     same_to_read(begun, packed)
-    assert (packed.status, packed.best_step) == ("interrupted", None)
-    assert len(packed.metrics("train")) == 0
+    assert (packed.status, packed.checkpoints.best_step) == ("interrupted", None)
+    assert len(packed.log.metrics("train")) == 0
     message = refused(pack, begun, tmp_path / "other", weights=True)
     assert message == "run 'begun': it has no best checkpoint; pack it without weights"
     assert not (tmp_path / "other").exists()
@@ -167,7 +169,10 @@ def test_a_packed_run_can_be_packed_again(run, tmp_path):
     assert files(twice.folder) == files(once.folder)
     for name in files(once.folder) - {"checkpoints/best.safetensors"}:  # whose metadata order varies
         assert (twice.folder / name).read_bytes() == (once.folder / name).read_bytes()
-    assert all(torch.equal(tensor, twice.weights()[0][name]) for name, tensor in once.weights()[0].items())
+    assert all(
+        torch.equal(tensor, twice.checkpoints.weights()[0][name])
+        for name, tensor in once.checkpoints.weights()[0].items()
+    )
 
 
 def test_nothing_is_packed_over_something_else(run, tmp_path):
@@ -191,8 +196,8 @@ def test_half_precision_weights_load_and_translate(run, tmp_path, tiny_corpus):
     assert files(packed.folder) & {"checkpoints/best.safetensors", "checkpoints/last.safetensors"} == {
         "checkpoints/best.safetensors"
     }
-    _, facts = run.weights()
-    halves, half_facts = packed.weights()
+    _, facts = run.checkpoints.weights()
+    halves, half_facts = packed.checkpoints.weights()
     assert facts == half_facts
     assert {tensor.dtype for tensor in halves.values()} == {torch.float16}
     model, half_model = open_system(run).model, open_system(packed).model
@@ -205,10 +210,10 @@ def test_half_precision_weights_load_and_translate(run, tmp_path, tiny_corpus):
     assert [t.hypotheses[0].log_prob for t in open_system(packed).translate(lines)] == pytest.approx(
         [t.hypotheses[0].log_prob for t in open_system(run).translate(lines)], rel=0.01
     )
-    assert packed.limitations == (
+    assert packed.origin.limitations == (
         "packed with weights in half precision, it cannot be trained further; new log-probabilities may differ by "
         "0.01 from the answers packed with it, which are from the original weights, digest "
-        f"{run.weights_digest[:12]}"
+        f"{run.checkpoints.digest[:12]}"
     )
 
 
@@ -235,7 +240,7 @@ def test_a_translation_table_travels_with_the_weights_alone_and_counts_as_they_d
 
 @pytest.mark.parametrize(("value", "problem"), [(1e6, "too large for half precision"), (0.0, "take 4.8 MiB in half")])
 def test_weights_that_are_too_large_are_not_packed(run, tmp_path, value, problem):
-    weights, facts = run.weights()
+    weights, facts = run.checkpoints.weights()
     large = torch.zeros(2_500_000 if value == 0 else 3)
     large[0] = value
     RunWriter(run).save_best({**weights, "large": large}, facts)
@@ -250,10 +255,10 @@ def test_without_weights_a_packed_run_says_what_it_has_instead(run, tmp_path):
     packed = Run(pack(run, tmp_path / "packed"))
     expected = (
         "run 'packed': packed without its model, it can neither translate nor answer new questions; it has its logs, "
-        f"its vocabulary and stored answers (some) from the original weights, digest {run.weights_digest[:12]}; use "
-        "these, or train its recipe again"
+        f"its vocabulary and stored answers (some) from the original weights, digest {run.checkpoints.digest[:12]}; "
+        "use these, or train its recipe again"
     )
-    for do in (packed.weights, packed.check_model, lambda: open_system(packed)):
+    for do in (packed.checkpoints.weights, packed.origin.check_model, lambda: open_system(packed)):
         assert refused(do) == expected
     assert refused(pack, packed, tmp_path / "again", weights=True) == expected
 
@@ -366,7 +371,7 @@ def test_the_gallery_is_listed_after_ones_own_runs(run, workspace):
     (workspace.gallery / "broken").mkdir()
     (workspace.gallery / "b" / "packed.json").write_text("{", encoding="utf-8")
     runs, broken = list_runs(workspace)
-    assert [(run.name, bool(run.packed)) for run in runs] == [("whole", False), ("a", True)]
+    assert [(run.name, bool(run.origin.packed)) for run in runs] == [("whole", False), ("a", True)]
     assert list(broken) == ["b", "broken"]
 
 
@@ -378,9 +383,9 @@ def test_a_damaged_compressed_log_is_named(run, tmp_path):
     log = packed.folder / "metrics.jsonl.xz"
     content = log.read_bytes()
     log.write_bytes(content[:-30])
-    assert refused(packed.metrics, "train") == f"{log}: truncated; get a fresh copy"
+    assert refused(packed.log.metrics, "train") == f"{log}: truncated; get a fresh copy"
     log.write_bytes(b"x" + content)
-    assert refused(packed.metrics, "train").startswith(f"{log}: damaged (")
+    assert refused(packed.log.metrics, "train").startswith(f"{log}: damaged (")
 
 
 def test_a_log_that_swells_when_it_is_read_is_refused(tmp_path):
@@ -429,6 +434,6 @@ def test_a_run_is_not_unpacked_over_another_or_out_of_the_folder(run, tmp_path, 
 def test_json_of_the_pack_says_by_which_version_it_was_made(run, tmp_path):
     packed = pack(run, tmp_path / "packed")
     noted = json.loads((packed / "packed.json").read_text(encoding="utf-8"))
-    assert noted["best_step"] == run.weights()[1]["step"]
-    assert noted["weights"] == run.weights_digest
+    assert noted["best_step"] == run.checkpoints.weights()[1]["step"]
+    assert noted["weights"] == run.checkpoints.digest
     assert set(noted) == {"nmtlab", "best_step", "weights"}

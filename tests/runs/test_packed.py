@@ -19,12 +19,13 @@ from nmtlab.analysis.access.translations import (
 from nmtlab.errors import RunError
 from nmtlab.experiments.evidence import add_run
 from nmtlab.recipe import SearchSettings
+from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.archive import read_archive, write_archive
 from nmtlab.runs.listing import list_runs, open_run, open_run_of
-from nmtlab.runs.measures import MeasureKey, store_measure
+from nmtlab.runs.origin import PACKED
 from nmtlab.runs.pack import FIRST, fill_small, pack, thin_log, unpack
 from nmtlab.runs.packed import machine_of, opened, packed_machines, write_files
-from nmtlab.runs.run import ENVIRONMENT, PACKED, Run
+from nmtlab.runs.run import ENVIRONMENT, Run
 from nmtlab.runs.vocabularies import store_apart
 from nmtlab.workspace import Workspace
 
@@ -35,9 +36,9 @@ def runs(trained, workspace, tiny_corpus) -> list[Run]:
     first = Run(shutil.copytree(trained[0].folder, workspace.runs / "some.s1"))
     for split, search in (("dev", None), ("test", None), ("test", SearchSettings(beam_size=2))):
         translations(first, tiny_corpus, split, search)
-    store_measure(first.folder, MeasureKey("norms.some", {}, first.best_step), pd.DataFrame({"norm": [1.5]}))
+    store_answer(first.folder, AnswerKey("norms.some", {}, first.checkpoints.best_step), pd.DataFrame({"norm": [1.5]}))
     many = pd.DataFrame({"norm": pd.Series(range(5000)).sample(frac=1, random_state=1)})
-    store_measure(first.folder, MeasureKey("norms.more", {}, first.best_step), many)
+    store_answer(first.folder, AnswerKey("norms.more", {}, first.checkpoints.best_step), many)
     return [first, Run(shutil.copytree(first.folder, workspace.runs / "some.s2"))]
 
 
@@ -81,7 +82,7 @@ def test_a_packed_run_opens_alone_and_all_are_listed(runs, archives, workspace):
     shutil.rmtree(workspace.runs)
     run = open_run("some.s2", workspace)
     assert run.folder.is_relative_to(workspace.cache)
-    assert run.notes_folder != run.folder
+    assert run.notes.folder != run.folder
     assert [path.name[:7] for path in (workspace.cache / "packed").iterdir()] == ["some.s2"]
     listed, broken = list_runs(workspace)
     assert ([run.name for run in listed], broken) == (["some.s1", "some.s2"], {})
@@ -153,19 +154,23 @@ def test_a_run_packed_small_has_its_curves_and_translations_and_says_what_it_lac
 ):
     run, packed = runs[0], Run(opened(archives[0], workspace.cache)["some.s1"])
     assert (packed.recipe, packed.environment) == (run.recipe, run.environment)
-    assert (packed.status, packed.best_step, packed.original_digest) == (run.status, run.best_step, run.weights_digest)
+    assert (packed.status, packed.checkpoints.best_step, packed.checkpoints.original_digest) == (
+        run.status,
+        run.checkpoints.best_step,
+        run.checkpoints.digest,
+    )
     for kind in ("validation", "end"):
-        pd.testing.assert_frame_equal(packed.metrics(kind), run.metrics(kind))
-    assert 0 < len(packed.metrics("train")) <= len(run.metrics("train"))
+        pd.testing.assert_frame_equal(packed.log.metrics(kind), run.log.metrics(kind))
+    assert 0 < len(packed.log.metrics("train")) <= len(run.log.metrics("train"))
     for split, search in (("dev", None), ("test", None), ("test", SearchSettings(beam_size=2))):
         lines = stored_translations(run, tiny_corpus, split, search)
         assert stored_translations(packed, tiny_corpus, split, search) == lines is not None
-    assert [answer.question.analysis for answer in packed.answers()] == ["norms.some"]
-    assert len(packed.gradient_norms()) == len(packed.embedding_norms()) == 0
-    assert packed.limitations == (
+    assert [answer.question.analysis for answer in packed.notes.answers()] == ["norms.some"]
+    assert len(packed.log.gradient_norms()) == len(packed.log.embedding_norms()) == 0
+    assert packed.origin.limitations == (
         "packed without its model, gradient norms and norms of words, it can neither translate nor answer new "
         "questions; it has its training curves, its translations, its vocabulary and stored answers (some) from the "
-        f"original weights, digest {run.weights_digest[:12]}"
+        f"original weights, digest {run.checkpoints.digest[:12]}"
     )
 
 

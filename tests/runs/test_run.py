@@ -78,9 +78,9 @@ def test_a_new_run_has_its_recipe_its_environment_and_its_vocabulary(tiny_corpus
     assert run.environment == {"machine": {"cores": 2}}
     assert run.pipeline.checksum() == pipeline.checksum()
     assert run.status == "interrupted"
-    assert not run.has_weights("best")
-    assert len(run.metrics("train")) == len(run.gradient_norms()) == len(run.g_values()) == 0
-    assert run.embedding_norms() == {}
+    assert not run.checkpoints.has_weights("best")
+    assert len(run.log.metrics("train")) == len(run.log.gradient_norms()) == len(run.log.g_values()) == 0
+    assert run.log.embedding_norms() == {}
 
 
 @pytest.mark.parametrize("size", [0, 300, 1500])
@@ -123,10 +123,10 @@ def test_a_trained_run_holds_what_the_plan_says_and_nothing_that_is_executed(tra
 
 def test_the_best_checkpoint_is_that_of_the_best_dev_bleu(trained):
     run, _ = trained
-    validations = run.metrics("validation")
+    validations = run.log.metrics("validation")
     best = validations.loc[validations["bleu"].idxmax()]
-    assert run.weights("best")[1] == {"step": best["step"], "bleu": best["bleu"]}
-    assert run.weights("last")[1]["step"] == 60
+    assert run.checkpoints.weights("best")[1] == {"step": best["step"], "bleu": best["bleu"]}
+    assert run.checkpoints.weights("last")[1]["step"] == 60
     assert run.status == "finished"
 
 
@@ -169,7 +169,7 @@ def test_a_damaged_checkpoint_is_named_and_the_rest_of_the_run_can_still_be_read
     with pytest.raises(RunError, match=rf"copied/checkpoints/{which}.safetensors: no such checkpoint"):
         open_system(copied, which=which)
     assert copied.status == "finished"
-    assert len(copied.metrics("validation")) == 3
+    assert len(copied.log.metrics("validation")) == 3
 
 
 @pytest.mark.parametrize(
@@ -179,10 +179,10 @@ def test_a_damaged_checkpoint_is_named_and_the_rest_of_the_run_can_still_be_read
         ("environment.json", lambda run: run.environment),
         ("vocabulary/pipeline.json", lambda run: run.pipeline),
         ("vocabulary/target.tsv", lambda run: run.pipeline),
-        ("metrics.jsonl", lambda run: run.metrics("train")),
-        ("probes/g.jsonl", lambda run: run.g_values()),
-        ("probes/gradient_norm.jsonl", lambda run: run.gradient_norms()),
-        ("probes/embedding_norms/0000040.npz", lambda run: run.embedding_norms()),
+        ("metrics.jsonl", lambda run: run.log.metrics("train")),
+        ("probes/g.jsonl", lambda run: run.log.g_values()),
+        ("probes/gradient_norm.jsonl", lambda run: run.log.gradient_norms()),
+        ("probes/embedding_norms/0000040.npz", lambda run: run.log.embedding_norms()),
     ],
 )
 def test_any_other_damaged_file_is_named_too(copied, file, read):
@@ -229,7 +229,7 @@ def test_arrays_that_would_execute_something_when_read_are_refused(copied, tmp_p
 
     np.savez(copied.folder / "probes/embedding_norms/0000040.npz", source=np.array([Evil()], dtype=object))
     with pytest.raises(RunError, match=r"0000040\.npz"):
-        copied.embedding_norms()
+        copied.log.embedding_norms()
     assert not (tmp_path / "executed").exists()
 
 
@@ -264,21 +264,21 @@ def test_lines_come_back_as_they_were_appended(tmp_path):
 def test_cutting_back_forgets_what_came_after_a_step_and_how_the_run_ended(copied):
     RunWriter(copied).truncate_after(35)
     assert copied.status == "interrupted"
-    assert copied.metrics("train")["step"].tolist() == [10, 20, 30]
-    assert copied.metrics("validation")["step"].tolist() == [20]
-    assert len(copied.metrics("end")) == 0
-    assert copied.gradient_norms()["step"].max() == 35
-    assert set(copied.g_values()["step"]) == {20}
-    assert list(copied.embedding_norms()) == [20]
+    assert copied.log.metrics("train")["step"].tolist() == [10, 20, 30]
+    assert copied.log.metrics("validation")["step"].tolist() == [20]
+    assert len(copied.log.metrics("end")) == 0
+    assert copied.log.gradient_norms()["step"].max() == 35
+    assert set(copied.log.g_values()["step"]) == {20}
+    assert list(copied.log.embedding_norms()) == [20]
 
 
 def test_cutting_back_to_an_evaluation_keeps_all_that_it_logged(copied):
     RunWriter(copied).truncate_after(40)
-    assert copied.metrics("train")["step"].tolist() == [10, 20, 30, 40]
-    assert copied.metrics("validation")["step"].tolist() == [20, 40]
-    assert copied.gradient_norms()["step"].max() == 40
-    assert set(copied.g_values()["step"]) == {20, 40}
-    assert list(copied.embedding_norms()) == [20, 40]
+    assert copied.log.metrics("train")["step"].tolist() == [10, 20, 30, 40]
+    assert copied.log.metrics("validation")["step"].tolist() == [20, 40]
+    assert copied.log.gradient_norms()["step"].max() == 40
+    assert set(copied.log.g_values()["step"]) == {20, 40}
+    assert list(copied.log.embedding_norms()) == [20, 40]
 
 
 # One writer
@@ -321,8 +321,8 @@ def test_the_last_checkpoint_and_its_optimiser_are_replaced_together(too_large, 
     optimiser = {"exp_avg.w": torch.zeros(5000 if too_large == "optimiser" else 4)}
     with files_of_at_most(4096), pytest.raises(RunError, match=r"safetensors: could not be written"):
         RunWriter(run).save_last(weights, optimiser, FACTS | {"step": 20})
-    kept, facts = run.weights("last")
-    moments, _ = run.optimiser(facts["step"])
+    kept, facts = run.checkpoints.weights("last")
+    moments, _ = run.checkpoints.optimiser(facts["step"])
     assert (facts["step"], kept["w"].tolist(), moments["exp_avg.w"].tolist()) == (10, [1] * 4, [1] * 4)
     RunWriter(run).save_last(weights, optimiser, FACTS | {"step": 20})
     assert files(run.folder / "checkpoints") == ["last.optimiser-0000020.safetensors", "last.safetensors"]
@@ -335,7 +335,7 @@ def test_a_disk_that_fills_up_while_training_loses_nothing(tmp_path, tiny_corpus
     steps = iter(range(1000))
     run = train("run", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: next(steps) == 25)
     checkpoints = {path: path.read_bytes() for path in (run.folder / "checkpoints").iterdir()}
-    assert run.weights("last")[1]["step"] == 25
+    assert run.checkpoints.weights("last")[1]["step"] == 25
     room = min(map(len, checkpoints.values())) - 1000  # for logs and probes, not for a checkpoint
     program = (
         "import resource, sys; room = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))\n"
@@ -355,12 +355,15 @@ def test_a_disk_that_fills_up_while_training_loses_nothing(tmp_path, tiny_corpus
 
     train("run", tiny_recipe, tiny_corpus, workspace, resume=True)
     assert run.status == "finished"
-    assert run.gradient_norms().equals(whole.gradient_norms())
-    assert all(torch.equal(run.weights("last")[0][name], tensor) for name, tensor in whole.weights("last")[0].items())
+    assert run.log.gradient_norms().equals(whole.log.gradient_norms())
+    assert all(
+        torch.equal(run.checkpoints.weights("last")[0][name], tensor)
+        for name, tensor in whole.checkpoints.weights("last")[0].items()
+    )
 
 
 def test_a_saved_translation_has_a_line_for_each_sentence(copied):
-    path = copied.save_translation("mine.txt", ["a", "", "two\nlines"])
+    path = copied.notes.save_translation("mine.txt", ["a", "", "two\nlines"])
     assert path.read_text(encoding="utf-8") == "a\n\ntwo lines\n"
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from nmtlab.reading import parsed
 from nmtlab.runs.archive import ENDING, read_first
-from nmtlab.runs.facts import Packed
+from nmtlab.runs.origin import PACKED
 from nmtlab.runs.packed import archives, opened
-from nmtlab.runs.run import PACKED
+from nmtlab.runs.schemas import Packed
 from nmtlab.workspace import Workspace
 
 DATA = Path(__file__).parents[2] / "data"

@@ -36,7 +36,7 @@ def test_the_first_gradient_is_that_of_the_tokens_of_all_its_batches(tiny_corpus
     total = sum(training_objective(model, recipe.training.label_smoothing)(batch).total for batch in batches)
     (total / (sum(batch.target_tokens for batch in batches) if reduction == "mean" else 1)).backward()
     norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in model.parameters()]).item()
-    assert run.gradient_norms()["norm"][0] == pytest.approx(norm, rel=1e-4)
+    assert run.log.gradient_norms()["norm"][0] == pytest.approx(norm, rel=1e-4)
 
 
 def test_an_epoch_ends_with_an_update_of_the_batches_that_are_left(tiny_corpus, tiny_recipe, workspace):
@@ -47,7 +47,7 @@ def test_an_epoch_ends_with_an_update_of_the_batches_that_are_left(tiny_corpus, 
     )
     counts = [batches.count(epoch) for epoch in (0, 1)]
     assert any(count % 3 for count in counts)
-    assert run.metrics("validation")["step"].tolist() == list(np.cumsum([-(-count // 3) for count in counts]))
+    assert run.log.metrics("validation")["step"].tolist() == list(np.cumsum([-(-count // 3) for count in counts]))
 
 
 def test_a_training_that_accumulates_resumes_as_if_nothing_had_happened(accumulated, tiny_corpus, tiny_recipe):
@@ -56,9 +56,9 @@ def test_a_training_that_accumulates_resumes_as_if_nothing_had_happened(accumula
     recipe = tiny_recipe.with_changes(CHANGES)
     train("stopped", recipe, tiny_corpus, workspace, should_stop=lambda: next(asked) == 7)
     resumed = train("stopped", recipe, tiny_corpus, workspace, resume=True)
-    assert resumed.gradient_norms().equals(whole.gradient_norms())
+    assert resumed.log.gradient_norms().equals(whole.log.gradient_norms())
     for name in ("loss", "perplexity"):
-        assert resumed.metrics("train")[name].tolist() == whole.metrics("train")[name].tolist()
+        assert resumed.log.metrics("train")[name].tolist() == whole.log.metrics("train")[name].tolist()
 
 
 @pytest.mark.full
@@ -66,4 +66,4 @@ def test_two_processes_that_accumulate_give_the_losses_of_one(accumulated, tiny_
     whole, workspace = accumulated
     two = train_with_two_processes(tiny_corpus, whole.recipe, "two", workspace)
     for name in ("loss", "perplexity", "gradient_norm"):
-        np.testing.assert_allclose(two.metrics("train")[name], whole.metrics("train")[name], rtol=2e-5)
+        np.testing.assert_allclose(two.log.metrics("train")[name], whole.log.metrics("train")[name], rtol=2e-5)

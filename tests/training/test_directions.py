@@ -80,7 +80,7 @@ def many(trained_events) -> Run:
 
 def test_every_direction_is_evaluated_and_the_mean_decides(trained_events, tiny, back):
     run, events = trained_events
-    log = run.metrics("validation")
+    log = run.log.metrics("validation")
     named = ["de-en", "en-de", "nl-en"]
     for line in log.itertuples():
         assert list(line.directions) == named
@@ -88,7 +88,7 @@ def test_every_direction_is_evaluated_and_the_mean_decides(trained_events, tiny,
     assert [dict(event.directions) for event in events if isinstance(event, Validated)] == list(log["directions"])
     assert (log["bleu"] < NOISE_BLEU).all()  # so that perplexity decides
     best = log.loc[log["perplexity"].idxmin(), "directions"]
-    assert run.weights()[1]["step"] == log.loc[log["perplexity"].idxmin(), "step"]
+    assert run.checkpoints.weights()[1]["step"] == log.loc[log["perplexity"].idxmin(), "step"]
     for corpus, name in ((tiny, "de-en"), (back, "en-de")):
         system = open_model(run.directed(*corpus.direction))
         dev = DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
@@ -97,7 +97,7 @@ def test_every_direction_is_evaluated_and_the_mean_decides(trained_events, tiny,
 
 def test_perplexity_is_over_the_dev_text_of_all_directions(many, tiny, back, here):
     upper = ParallelCorpus.open(here.data / "corpora" / "upper", "nl", "en")
-    log = many.metrics("validation").set_index("step")
+    log = many.log.metrics("validation").set_index("step")
     total = tokens = 0.0
     for corpus in (tiny, back, upper):
         perplexity, _ = run_perplexity(many, corpus, "dev")
@@ -106,7 +106,7 @@ def test_perplexity_is_over_the_dev_text_of_all_directions(many, tiny, back, her
         total += torch.tensor(perplexity).log().item() * count
         tokens += count
     expected = torch.tensor(total / tokens).exp().item()
-    assert log.loc[many.best_step, "perplexity"] == pytest.approx(expected, rel=1e-4)
+    assert log.loc[many.checkpoints.best_step, "perplexity"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_direction_without_dev_text_is_trained_and_not_evaluated(here, tiny, recipe):
@@ -119,7 +119,7 @@ def test_a_direction_without_dev_text_is_trained_and_not_evaluated(here, tiny, r
     )
     run = train("silent", silent, tiny, here, allow_overlap=True)
     assert run.directions == [("de", "en"), ("nl", "en")]
-    assert "directions" not in run.metrics("validation")
+    assert "directions" not in run.log.metrics("validation")
 
 
 @pytest.mark.full
@@ -128,8 +128,8 @@ def test_an_interrupted_training_in_several_directions_resumes_exactly(here, tin
     train("stopped", recipe, tiny, here, should_stop=lambda: next(steps) == 57, allow_overlap=True)
     stopped = train("stopped", recipe, tiny, here, resume=True)
     columns = ["step", "bleu", "perplexity", "directions"]
-    assert stopped.metrics("validation")[columns].equals(many.metrics("validation")[columns])
-    assert stopped.gradient_norms().equals(many.gradient_norms())
+    assert stopped.log.metrics("validation")[columns].equals(many.log.metrics("validation")[columns])
+    assert stopped.log.gradient_norms().equals(many.log.gradient_norms())
 
 
 def test_a_run_is_opened_in_the_direction_of_its_first_corpus_or_in_another(many):
@@ -173,10 +173,10 @@ def test_translations_of_one_text_into_two_languages_are_kept_apart(many, tiny, 
     assert made["en"] != made["de"]
     assert {code: stored_translations(many, corpus, "dev") for code, corpus in into.items()} == made
     assert {code: translations(many.directed("en", "de"), corpus, "dev") for code, corpus in into.items()} == made
-    facts = [facts.get("direction") for facts, _ in many.translations()]
+    facts = [facts.get("direction") for facts, _ in many.notes.translations()]
     assert {"nl-en", "nl-de"} <= set(facts)
     translations(many, tiny, "dev")
-    assert None in [facts.get("direction") for facts, _ in many.translations()]
+    assert None in [facts.get("direction") for facts, _ in many.notes.translations()]
     unknown = ParallelCorpus.open(folder, "en", "nl")
     assert stored_translations(many, unknown, "dev") is None
     with pytest.raises(CorpusError, match=r"is en to nl, run 'many' translates de to en, en to de, nl to en; choose"):
@@ -221,7 +221,7 @@ def test_a_run_of_one_direction_is_as_it_was(trained, tiny_corpus):
     assert run.directions == [("de", "en")]
     assert run.directed("de", "en") is run
     assert in_direction(run, tiny_corpus) is run
-    assert "directions" not in run.metrics("validation")
+    assert "directions" not in run.log.metrics("validation")
     with pytest.raises(RunError, match="run 'whole': does not translate en to de; choose from de-en"):
         run.directed("en", "de")
 

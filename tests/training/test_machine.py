@@ -24,9 +24,9 @@ def test_training_in_bfloat16_stays_near_float32_and_keeps_its_weights_in_float3
     whole, _ = trained
     changes = {"machine.precision": "bf16", "training.max_evaluations": 1}
     run = train("bf16", tiny_recipe.with_changes(changes), tiny_corpus, workspace)
-    weights, _ = run.weights("last")
+    weights, _ = run.checkpoints.weights("last")
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
-    losses, full = run.metrics("train")["loss"], whole.metrics("train")["loss"][:2]
+    losses, full = run.log.metrics("train")["loss"], whole.log.metrics("train")["loss"][:2]
     assert losses.tolist() == pytest.approx(full.tolist(), rel=0.02)
     assert losses.tolist() != full.tolist()
 

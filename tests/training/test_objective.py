@@ -159,7 +159,7 @@ def test_expected_risk_is_minimised_through_the_log_probabilities_of_sentences()
 def test_terms_are_logged_and_add_up_to_the_loss(tiny_corpus, tiny_recipe, workspace):
     planned = {"model.plan_length": True, "model.max_predicted_length": 30, "training.max_evaluations": 1}
     run = train("planned", tiny_recipe.with_changes(planned), tiny_corpus, workspace)
-    logged = run.metrics("train")
+    logged = run.log.metrics("train")
     assert [list(terms) for terms in logged["terms"]] == [["cross_entropy", "label_smoothing", "length"]] * len(logged)
     for loss, terms in zip(logged["loss"], logged["terms"], strict=True):
         assert sum(terms.values()) == pytest.approx(loss, rel=1e-6)

@@ -46,9 +46,9 @@ def test_two_processes_give_the_losses_of_one(changes, tiny_corpus, tiny_recipe,
     assert two.environment["processes"] == 2
     assert two.status == "finished"
     for name in ("loss", "perplexity", "gradient_norm"):
-        np.testing.assert_allclose(two.metrics("train")[name], one.metrics("train")[name], rtol=TOLERANCE)
+        np.testing.assert_allclose(two.log.metrics("train")[name], one.log.metrics("train")[name], rtol=TOLERANCE)
     np.testing.assert_allclose(
-        two.metrics("validation")["perplexity"], one.metrics("validation")["perplexity"], rtol=TOLERANCE
+        two.log.metrics("validation")["perplexity"], one.log.metrics("validation")["perplexity"], rtol=TOLERANCE
     )
 
 

@@ -25,11 +25,11 @@ def planned(zoo) -> Run:
 
 
 def test_it_learns_words_and_lengths(planned):
-    terms = planned.metrics("train")["terms"]
+    terms = planned.log.metrics("train")["terms"]
     assert terms.iloc[-1]["cross_entropy"] < 0.95 * terms.iloc[0]["cross_entropy"]
     assert terms.iloc[-1]["length"] < 0.7 * terms.iloc[0]["length"]
     assert planned.status == "finished"
-    assert planned.metrics("validation")["perplexity"].notna().all()
+    assert planned.log.metrics("validation")["perplexity"].notna().all()
 
 
 def test_its_translations_have_one_of_the_lengths_that_it_finds_most_probable(planned, tiny_corpus):
@@ -48,8 +48,10 @@ def test_its_perplexity_counts_the_length_as_a_token(planned, tiny_corpus):
     system = open_system(planned)
     source, target = (list(tiny_corpus.lines("dev", language)) for language in ("de", "en"))
     found, _ = text_perplexity(system.model, system.pipeline, source, target)
-    logged = planned.metrics("validation")
-    assert found == pytest.approx(logged.loc[logged["step"] == planned.best_step, "perplexity"].item(), rel=1e-4)
+    logged = planned.log.metrics("validation")
+    assert found == pytest.approx(
+        logged.loc[logged["step"] == planned.checkpoints.best_step, "perplexity"].item(), rel=1e-4
+    )
     assert np.isfinite(found)
 
 
@@ -57,8 +59,8 @@ def test_it_goes_on_where_it_was_stopped_as_if_nothing_had_happened(planned, tin
     asked = iter(range(1000))
     train("planned", planned.recipe, tiny_corpus, workspace, should_stop=lambda: next(asked) >= 25)
     again = train("planned", planned.recipe, tiny_corpus, workspace, resume=True)
-    assert again.metrics("train")["loss"].iloc[-1] == planned.metrics("train")["loss"].iloc[-1]
-    assert again.metrics("validation")["bleu"].tolist() == planned.metrics("validation")["bleu"].tolist()
+    assert again.log.metrics("train")["loss"].iloc[-1] == planned.log.metrics("train")["loss"].iloc[-1]
+    assert again.log.metrics("validation")["bleu"].tolist() == planned.log.metrics("validation")["bleu"].tolist()
 
 
 def test_it_can_be_asked_what_other_systems_are(planned, tiny_corpus):
@@ -93,7 +95,7 @@ def test_the_first_length_model_is_a_classifier_on_the_mean_of_the_encoder_outpu
     """With the names of its weights in packed runs, which have to open for as long as there are any."""
     first = {**KINDS["planned"], "model.length_input": "mean", "model.length_output": "classifier"}
     run = train("first", tiny_recipe.with_changes(first), tiny_corpus, workspace)
-    system, weights = open_system(run), run.weights()[0]
+    system, weights = open_system(run), run.checkpoints.weights()[0]
     names = [name for name in sorted(weights) if name.startswith("length_model")]
     assert names == ["length_model.output.bias", "length_model.output.weight"]
     bias, weight = (weights[name] for name in names)

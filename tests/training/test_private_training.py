@@ -32,7 +32,7 @@ def recipe(tiny_recipe):
 
 
 def weights(run: Run, which: str = "last") -> dict[str, torch.Tensor]:
-    return run.weights(which)[0]
+    return run.checkpoints.weights(which)[0]
 
 
 def test_a_training_resumes_exactly_although_a_language_has_not_been_used_yet(corpus, recipe, workspace):
@@ -41,7 +41,7 @@ def test_a_training_resumes_exactly_although_a_language_has_not_been_used_yet(co
     polls = iter([False, True])
     train("cut", private, corpus, workspace, should_stop=lambda: next(polls))
     cut = Run(workspace.run_folder("cut"))
-    moments, facts = cut.optimiser(1)
+    moments, facts = cut.checkpoints.optimiser(1)
     steps = {name: value.item() for name, value in moments.items() if name.startswith("step.")}
     assert facts["step"] == 1
     assert steps
@@ -50,7 +50,7 @@ def test_a_training_resumes_exactly_although_a_language_has_not_been_used_yet(co
 
     train("cut", private, corpus, workspace, resume=True)
 
-    assert cut.metrics("train")["loss"].tolist() == whole.metrics("train")["loss"].tolist()
+    assert cut.log.metrics("train")["loss"].tolist() == whole.log.metrics("train")["loss"].tolist()
     ours, theirs = weights(cut), weights(whole)
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 

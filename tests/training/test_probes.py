@@ -51,19 +51,19 @@ def test_lengths_are_those_of_the_stored_word_vectors(joint):
 def test_a_training_logs_g_and_lengths_at_every_validation_and_the_gradient_at_every_update(trained):
     run, _ = trained
     steps = [20, 40, 60]
-    assert run.metrics("validation")["step"].tolist() == steps
+    assert run.log.metrics("validation")["step"].tolist() == steps
     names = [sublayer.name for sublayer in open_system(run).model.sublayers()]
-    g = run.g_values()
+    g = run.log.g_values()
     assert g["step"].tolist() == [step for step in steps for _ in names]
     assert g["name"].tolist() == names * 3
     # It starts at the square root of 16, and 60 updates of Adam move it by no more than 60 times the highest rate.
-    assert (g["g"] - 4.0).abs().between(1e-9, 60 * run.metrics("train")["rate"].max()).all()
-    assert list(run.embedding_norms()) == steps
+    assert (g["g"] - 4.0).abs().between(1e-9, 60 * run.log.metrics("train")["rate"].max()).all()
+    assert list(run.log.embedding_norms()) == steps
     types = run.pipeline.source.size
-    assert {use: lengths.shape for use, lengths in run.embedding_norms()[40].items()} == {
+    assert {use: lengths.shape for use, lengths in run.log.embedding_norms()[40].items()} == {
         "source": (types,), "target": (types,), "output": (types,),
     }  # fmt: skip
-    norms = run.gradient_norms()
+    norms = run.log.gradient_norms()
     assert norms["step"].tolist() == list(range(1, 61))
     assert (norms["norm"] > 0).all()
 
@@ -73,5 +73,5 @@ def test_the_gradients_norm_is_measured_before_clipping(trained, tiny_corpus, ti
 
     whole, _ = trained
     clipped = train("clipped", tiny_recipe.with_changes({"training.clip_norm": 1e-3}), tiny_corpus, workspace)
-    assert clipped.gradient_norms()["norm"][0] == whole.gradient_norms()["norm"][0]
-    assert (clipped.gradient_norms()["norm"] > 1e-3).all()
+    assert clipped.log.gradient_norms()["norm"][0] == whole.log.gradient_norms()["norm"][0]
+    assert (clipped.log.gradient_norms()["norm"] > 1e-3).all()

@@ -34,11 +34,11 @@ def test_a_named_system_trains_validates_after_every_pass_and_translates(name, t
     run = train(name, named_recipe(name).with_settings(SMALL), tiny_corpus, workspace)
     assert run.status == "finished"
     passes = -(-300 // 32)
-    assert run.metrics("validation")["step"].tolist() == [passes, 2 * passes]
-    losses = run.metrics("train")["loss"]
+    assert run.log.metrics("validation")["step"].tolist() == [passes, 2 * passes]
+    losses = run.log.metrics("train")["loss"]
     assert losses.iloc[-1] < losses.iloc[0]
-    assert len(run.gradient_norms()) == 2 * passes
-    assert set(run.embedding_norms()[passes]) == {"source", "target", "output"}
+    assert len(run.log.gradient_norms()) == 2 * passes
+    assert set(run.log.embedding_norms()[passes]) == {"source", "target", "output"}
     texts = [translation.text for translation in open_system(run).translate(["ein hund", "", "haus rot"])]
     assert texts[1] == ""
 
@@ -86,9 +86,11 @@ def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corp
             should_stop=lambda a=asked, s=stop: a.append(1) or len(a) > s,
         )
         resumed = train(f"stopped{stop}", recipe, tiny_corpus, workspace, resume=True)
-        for norm, expected in zip(resumed.gradient_norms()["norm"], whole.gradient_norms()["norm"], strict=True):
+        for norm, expected in zip(
+            resumed.log.gradient_norms()["norm"], whole.log.gradient_norms()["norm"], strict=True
+        ):
             assert norm == expected
-        validations = [run.metrics("validation")[["step", "bleu", "perplexity"]] for run in (whole, resumed)]
+        validations = [run.log.metrics("validation")[["step", "bleu", "perplexity"]] for run in (whole, resumed)]
         assert validations[0].equals(validations[1])
 
 
@@ -99,7 +101,7 @@ def test_a_summed_loss_has_the_gradient_of_all_tokens(tiny_corpus, recipe, works
             {"training.loss_reduction": loss, "training.max_evaluations": 1, "training.clip_norm": 1e9}
         )
         run = train(loss, changed, tiny_corpus, workspace)
-        norms[loss] = run.gradient_norms()["norm"].iloc[0]
+        norms[loss] = run.log.gradient_norms()["norm"].iloc[0]
     batches = Batches(
         Mixture([EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)]), 4096, seed=1, max_sentences=32
     )
@@ -119,7 +121,7 @@ def test_the_first_update_is_adadeltas_worked_by_hand(tiny_corpus, recipe, works
     loss.backward()
     norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
     factor = min(1.0, 5.0 / norm.item())
-    weights, _ = run.weights("last")
+    weights, _ = run.checkpoints.weights("last")
     for name, parameter in model.named_parameters():
         g = parameter.grad * factor
         step = (1e-6**0.5) / (0.05 * g * g + 1e-6).sqrt() * g

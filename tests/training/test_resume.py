@@ -19,7 +19,7 @@ EXACT = ["loss", "perplexity", "gradient_norm", "rate"]
 
 
 def losses(run: Run) -> list[list[float]]:
-    return run.metrics("train")[["step", *EXACT]].to_numpy().tolist()
+    return run.log.metrics("train")[["step", *EXACT]].to_numpy().tolist()
 
 
 def command(*words: str, data) -> list[str]:
@@ -31,7 +31,7 @@ def environment(data) -> dict[str, str]:
 
 
 def same_weights(one: Run, other: Run, which: str = "last") -> bool:
-    first, second = one.weights(which)[0], other.weights(which)[0]
+    first, second = one.checkpoints.weights(which)[0], other.checkpoints.weights(which)[0]
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
@@ -72,10 +72,10 @@ def test_a_killed_training_resumes_with_the_same_losses(trained, tiny_corpus, ti
 
     assert killed.status == "finished"
     assert losses(killed) == losses(whole)
-    assert killed.gradient_norms().equals(whole.gradient_norms())
-    assert killed.g_values().equals(whole.g_values())
-    assert killed.metrics("validation")[["step", "bleu", "perplexity"]].equals(
-        whole.metrics("validation")[["step", "bleu", "perplexity"]]
+    assert killed.log.gradient_norms().equals(whole.log.gradient_norms())
+    assert killed.log.g_values().equals(whole.log.g_values())
+    assert killed.log.metrics("validation")[["step", "bleu", "perplexity"]].equals(
+        whole.log.metrics("validation")[["step", "bleu", "perplexity"]]
     )
     assert same_weights(killed, whole)
     assert same_weights(killed, whole, "best")
@@ -95,16 +95,16 @@ def test_a_stopped_training_resumes_in_the_middle_of_an_epoch(schedule, tiny_cor
     steps = iter(range(1000))
     train("stopped", recipe, tiny_corpus, workspace, should_stop=lambda: next(steps) == 17)
     stopped = Run(workspace.runs / "stopped")
-    assert (stopped.status, stopped.gradient_norms()["step"].max()) == ("stopped", 17)
+    assert (stopped.status, stopped.log.gradient_norms()["step"].max()) == ("stopped", 17)
     train("stopped", recipe, tiny_corpus, workspace, resume=True)
-    assert stopped.gradient_norms().equals(whole.gradient_norms())
+    assert stopped.log.gradient_norms().equals(whole.log.gradient_norms())
     assert same_weights(stopped, whole)
 
 
 def test_a_training_that_is_stopped_before_its_first_update_begins_again(trained, tiny_corpus, tiny_recipe, workspace):
     train("stopped", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: True)
     stopped = Run(workspace.runs / "stopped")
-    assert (stopped.status, stopped.has_weights("last")) == ("stopped", False)
+    assert (stopped.status, stopped.checkpoints.has_weights("last")) == ("stopped", False)
     train("stopped", tiny_recipe, tiny_corpus, workspace, resume=True)
     assert losses(stopped) == losses(trained[0])
 
@@ -157,7 +157,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tiny_corpus, tiny_re
     )
     run = train("diverged", recipe, tiny_corpus, workspace)
     assert run.status == "diverged"
-    end = run.metrics("end")
+    end = run.log.metrics("end")
     assert len(end) == 1
     assert end["step"].iloc[0] <= 30
 
@@ -178,23 +178,23 @@ def test_a_training_is_saved_by_the_clock_between_its_evaluations(
 
     with pytest.raises(KeyboardInterrupt):
         train("crashed", recipe, tiny_corpus, workspace, should_stop=crash)
-    assert (Run(workspace.run_folder("crashed")).last_step or 0) == begins_at
+    assert (Run(workspace.run_folder("crashed")).checkpoints.last_step or 0) == begins_at
     resumed = train("crashed", recipe, tiny_corpus, workspace, resume=True)
     for name in EXACT:
-        assert resumed.metrics("train")[name].tolist() == whole.metrics("train")[name].tolist()
-    assert resumed.gradient_norms().equals(whole.gradient_norms())
-    assert resumed.metrics("validation")["bleu"].tolist() == whole.metrics("validation")["bleu"].tolist()
+        assert resumed.log.metrics("train")[name].tolist() == whole.log.metrics("train")[name].tolist()
+    assert resumed.log.gradient_norms().equals(whole.log.gradient_norms())
+    assert resumed.log.metrics("validation")["bleu"].tolist() == whole.log.metrics("validation")["bleu"].tolist()
 
 
 def test_a_training_stopped_by_the_clock_is_evaluated_and_resumes_exactly(tiny_corpus, tiny_recipe, workspace):
     recipe = tiny_recipe.with_changes({"training.validate_every": 4, "training.max_evaluations": 2})
     whole = train("whole", recipe, tiny_corpus, workspace)
     run = train("timed", recipe, tiny_corpus, workspace, minutes=0)
-    assert (run.status, run.logged_step) == ("stopped", 1)
-    assert list(run.metrics("validation")["step"]) == [1]
-    assert run.best_step == 1
+    assert (run.status, run.log.last_step) == ("stopped", 1)
+    assert list(run.log.metrics("validation")["step"]) == [1]
+    assert run.checkpoints.best_step == 1
     run = train("timed", recipe, tiny_corpus, workspace, resume=True)
     assert run.status == "finished"
-    assert list(run.metrics("validation")["step"]) == [1, 4, 8]
+    assert list(run.log.metrics("validation")["step"]) == [1, 4, 8]
     assert losses(run) == losses(whole)
     assert same_weights(run, whole)

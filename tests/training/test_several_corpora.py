@@ -82,9 +82,9 @@ def test_a_training_names_its_corpora_and_resumes_on_them(here, tiny, tiny_recip
     train("stopped", recipe, tiny, here, should_stop=lambda: next(steps) == 17)
     shutil.rmtree(here.cache)
     stopped = train("stopped", recipe, tiny, here, resume=True)
-    assert stopped.gradient_norms().equals(whole.gradient_norms())
+    assert stopped.log.gradient_norms().equals(whole.log.gradient_norms())
     columns = ["step", "bleu", "perplexity"]
-    assert stopped.metrics("validation")[columns].equals(whole.metrics("validation")[columns])
+    assert stopped.log.metrics("validation")[columns].equals(whole.log.metrics("validation")[columns])
 
 
 def test_a_model_of_two_directions_translates_and_says_no_tag(here, tiny, tiny_recipe):

@@ -92,7 +92,7 @@ def test_a_child_whose_vectors_are_all_its_parents_translates_as_it_does_at_rate
     mask = {"text__target_vocabulary_mask": False}
     unmasked = train("unmasked", rnn.with_changes({**ALSO, "text.target_vocabulary_mask": False}), corpora[0], here)
     child = child_of(unmasked, rnn, corpora, here, "still", **still, **mask)
-    ours, theirs = child.weights("last")[0], unmasked.weights()[0]
+    ours, theirs = child.checkpoints.weights("last")[0], unmasked.checkpoints.weights()[0]
     seen = unmasked.pipeline.source.counts > 0
     seen[:4] = True
     for name, weight in ours.items():
@@ -114,7 +114,7 @@ def test_the_report_counts_the_types_that_the_parents_text_has(parent, rnn, corp
     assert rows_of(child)["encoder.embedding.weight"] == ("tune", 66, seen)
     assert 10 < seen < 66
     assert rows_of(child)["combine.weight"] == ("tune", None, 1)
-    assert child.inheritance["weights"] == parent.weights_digest
+    assert child.inheritance["weights"] == parent.checkpoints.digest
     assert child.pipeline.source.counts.sum() == sum(
         len(child.pipeline.source_ids(line)) for line in corpora[1].lines("train", "xx")
     )
@@ -125,7 +125,9 @@ def test_frozen_parts_do_not_move_by_one_bit_and_the_others_do(parent, rnn, corp
     child = child_of(parent, rnn, corpora, here, f"frozen-{part}", **{f"transfer__{part}": "freeze"})
     start = {name: p.detach().clone() for name, p in _initial(child, parent).named_parameters()}
     model = model_for(child.recipe, child.pipeline)
-    moved = {name: not torch.equal(weight, start[name]) for name, weight in child.weights("last")[0].items()}
+    moved = {
+        name: not torch.equal(weight, start[name]) for name, weight in child.checkpoints.weights("last")[0].items()
+    }
     assert {name for name, has in moved.items() if not has} == {name for name in moved if model.part(name) == part}
 
 
@@ -134,7 +136,9 @@ def _initial(child: Run, parent: Run) -> torch.nn.Module:
     torch.manual_seed(child.recipe.training.seed)
     model = model_for(child.recipe, child.pipeline)
     recipe = child.recipe
-    inherit(model, child.pipeline, parent.weights()[0], parent.pipeline, recipe.transfer, recipe.training.seed)
+    inherit(
+        model, child.pipeline, parent.checkpoints.weights()[0], parent.pipeline, recipe.transfer, recipe.training.seed
+    )
     return model
 
 
@@ -144,7 +148,7 @@ def test_parts_that_are_reset_are_those_of_a_child_alone(parent, rnn, corpora, h
     torch.manual_seed(1)
     model = model_for(rnn, parent.pipeline)
     settings = TransferSettings(parent="p", encoder="reset", output="reset")
-    report = inherit(model, parent.pipeline, parent.weights()[0], parent.pipeline, settings, 1)
+    report = inherit(model, parent.pipeline, parent.checkpoints.weights()[0], parent.pipeline, settings, 1)
     expected = dict(alone.named_parameters())
     for one, (name, weight) in zip(report, model.named_parameters(), strict=True):
         reset = model.part(name) in ("encoder", "output")
@@ -164,7 +168,7 @@ def test_a_vocabulary_in_another_order_gives_the_same_losses(parent, rnn, corpor
     for pipeline in (run.pipeline, other):
         torch.manual_seed(1)
         model = model_for(words, pipeline).eval()
-        inherit(model, pipeline, run.weights()[0], run.pipeline, TransferSettings(parent="p"), 1)
+        inherit(model, pipeline, run.checkpoints.weights()[0], run.pipeline, TransferSettings(parent="p"), 1)
         mixture = Mixture([EncodedCorpus.open(here.cache, pipeline, corpora[0])])
         batches = Batches(mixture, 400, seed=1).epoch(0)
         losses.append([training_objective(model, 0.0)(on_device(batch)).nll.item() for batch in batches])
@@ -177,7 +181,7 @@ def test_words_get_vectors_of_random_words_and_shared_target_words_keep_theirs(r
     changes = {"transfer__source_types": "random", "text__min_frequency": 2}
     child = child_of(parent, words, corpora, here, "word-child", **changes)
     model = _initial(child, parent)
-    theirs = parent.weights()[0]["encoder.embedding.weight"]
+    theirs = parent.checkpoints.weights()[0]["encoder.embedding.weight"]
     ours = model.get_parameter("encoder.embedding.weight").detach()
     places = [int((theirs == row).all(1).nonzero()[0, 0]) for row in ours]
     assert places[:4] == [0, 1, 2, 3]
@@ -189,7 +193,8 @@ def test_words_get_vectors_of_random_words_and_shared_target_words_keep_theirs(r
     target = shared_rows(child.pipeline.target.vocabulary, parent.pipeline.target.vocabulary)
     assert (target >= 0).all()
     assert torch.equal(
-        model.get_parameter("target_embedding.weight"), parent.weights()[0]["target_embedding.weight"][target]
+        model.get_parameter("target_embedding.weight"),
+        parent.checkpoints.weights()[0]["target_embedding.weight"][target],
     )
 
 
@@ -238,7 +243,7 @@ def test_a_child_goes_on_when_its_parent_is_gone(parent, rnn, corpora, here):
     try:
         for name in ("early", "late"):
             run = train(name, recipe, corpora[1], here, resume=True)
-            assert run.gradient_norms().equals(whole.gradient_norms())
+            assert run.log.gradient_norms().equals(whole.log.gradient_norms())
             assert run.inheritance == whole.inheritance
     finally:
         gone.rename(parent.folder)
@@ -267,7 +272,7 @@ def test_a_transformer_with_one_table_for_both_sides_freezes_both_or_none(tiny_r
     child = train("c2", alone.with_changes(changes), corpora[1], here)
     assert rows_of(child)["target_embedding.weight"][0] == "freeze"
     start = _initial(child, Run(here.run_folder("apart"))).get_parameter("target_embedding.weight")
-    assert torch.equal(child.weights("last")[0]["target_embedding.weight"], start)
+    assert torch.equal(child.checkpoints.weights("last")[0]["target_embedding.weight"], start)
 
 
 def test_a_parent_that_does_not_fit_is_refused_with_what_to_change(parent, rnn, corpora, here, tmp_path):

@@ -22,6 +22,6 @@ def test_its_losses_and_first_gradient_are_those_of_a_run(tiny_corpus, tiny_reci
     run = train("run", recipe, tiny_corpus, workspace)
     mixture = Mixture([EncodedCorpus.open(workspace.cache, run.pipeline, tiny_corpus)])
     trial = short_training(recipe, run.pipeline, mixture, [], rate=0.01, updates=3)
-    logged = run.metrics("train")["perplexity"]
+    logged = run.log.metrics("train")["perplexity"]
     assert trial.losses == pytest.approx([math.log(perplexity) for perplexity in logged], rel=1e-6)
-    assert trial.first_gradient == pytest.approx(run.gradient_norms()["norm"][0], rel=1e-6)
+    assert trial.first_gradient == pytest.approx(run.log.gradient_norms()["norm"][0], rel=1e-6)

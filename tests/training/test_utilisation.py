@@ -84,12 +84,12 @@ def test_utilisation_is_logged_where_the_peak_is_known(tiny_corpus, tiny_recipe,
     run = train("known", tiny_recipe, tiny_corpus, Workspace(tmp_path), on_event=seen.append)
     told = [event.utilisation for event in seen if isinstance(event, Progress)]
     assert all(share > 0 for share in told)
-    assert run.metrics("train")["utilisation"].tolist() == [round(share, 4) for share in told]
+    assert run.log.metrics("train")["utilisation"].tolist() == [round(share, 4) for share in told]
 
 
 def test_utilisation_is_nowhere_where_it_is_not(tiny_corpus, tiny_recipe, tmp_path):
     run = train("unknown", tiny_recipe, tiny_corpus, Workspace(tmp_path))
-    assert "utilisation" not in run.metrics("train")
+    assert "utilisation" not in run.log.metrics("train")
 
 
 def test_the_bar_has_it_in_percent(capsys, monkeypatch):

@@ -64,7 +64,7 @@ def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_c
     expected = sacrebleu.corpus_bleu(texts, dev.references).score
     assert 0 < expected < 100
     assert dev_bleu(system.model, system.pipeline, dev, run.recipe) == pytest.approx(expected)
-    assert expected == pytest.approx(run.metrics("validation")["bleu"].max())
+    assert expected == pytest.approx(run.log.metrics("validation")["bleu"].max())
 
 
 def test_dev_bleu_is_of_targets_within_the_limit_on_their_tokens(tiny_corpus, tiny_recipe, workspace):
@@ -75,9 +75,9 @@ def test_dev_bleu_is_of_targets_within_the_limit_on_their_tokens(tiny_corpus, ti
     sources, targets = map(list, zip(*pairs, strict=True))
     greedy = open_system(run, run.recipe.search.model_copy(update={"beam_size": 1}))
     texts = [translation.text for translation in greedy.translate(sources)]
-    assert run.metrics("validation")["bleu"].item() == pytest.approx(sacrebleu.corpus_bleu(texts, [targets]).score)
+    assert run.log.metrics("validation")["bleu"].item() == pytest.approx(sacrebleu.corpus_bleu(texts, [targets]).score)
     perplexity, _ = text_perplexity(greedy.model, greedy.pipeline, sources, targets)
-    assert run.metrics("validation")["perplexity"].item() == pytest.approx(perplexity, rel=1e-4)
+    assert run.log.metrics("validation")["perplexity"].item() == pytest.approx(perplexity, rel=1e-4)
     too_short = tiny_recipe.with_changes({"text.max_target_tokens": 1})
     with pytest.raises(CorpusError, match="dev: no target has at most 1 tokens"):
         train("none", too_short, tiny_corpus, workspace)

@@ -30,8 +30,8 @@ from nmtlab.errors import RunError
 from nmtlab.figures.view import Numbers, View
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.recipe.section import Section
+from nmtlab.runs.answers import AnswerKey, StoredAnswer, as_stored, can_write, growing, store_answer
 from nmtlab.runs.log import append_lines
-from nmtlab.runs.measures import Measure, MeasureKey, as_stored, can_write, growing, store_measure
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
@@ -145,7 +145,7 @@ class Analysis:
         found = (one for one in every if asked.items() <= {**defaults, **one.question.arguments}.items())
         return next((one.frame() for one in found), None)
 
-    def answers(self, run: Run) -> list[Measure]:
+    def answers(self, run: Run) -> list[StoredAnswer]:
         """Return a run's stored answers in its direction, for any arguments, even without the corpora.
 
         Their questions list all arguments, including those left at their defaults.
@@ -218,10 +218,10 @@ class Analysis:
         return found
 
     def _by_sentence(
-        self, run: Run, question: MeasureKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]
+        self, run: Run, question: AnswerKey, on_progress: Callable[[int], None], arguments: Mapping[str, Any]
     ) -> pd.DataFrame:
         """Compute an answer sentence by sentence, with those of an earlier call that was cut off."""
-        log = question.path(run.notes_folder).with_suffix(".jsonl")
+        log = question.path(run.notes.folder).with_suffix(".jsonl")
         writable = can_write(log.parent)
         with growing(log) if writable else nullcontext([]) as sentences:
             on_progress(len(sentences))
@@ -231,33 +231,33 @@ class Analysis:
                 sentences.append(rows)
                 on_progress(1)
             frame = _kept(run, question, pd.DataFrame([row for rows in sentences for row in rows]))
-            if question.path(run.notes_folder).exists():
+            if question.path(run.notes.folder).exists():
                 log.unlink()
         return frame
 
-    def _of_this_version(self, run: Run) -> list[Measure]:
+    def _of_this_version(self, run: Run) -> list[StoredAnswer]:
         """Return a run's stored answers, those of other versions and without a column left out."""
         wanted = self.version, run.other_direction
-        found = run.answers(self.key)
+        found = run.notes.answers(self.key)
         current = [stored for stored in found if (stored.question.version, stored.question.direction) == wanted]
         return [stored for stored in current if stored.columns.issuperset(self.columns)]
 
-    def _stored(self, run: Run, question: MeasureKey) -> Measure | None:
+    def _stored(self, run: Run, question: AnswerKey) -> StoredAnswer | None:
         """Return the stored answer to a question; of several, the one for the original weights."""
         defaults, asked = _plain_defaults(self.compute), question.arguments
         found = self._of_this_version(run)
         return next((stored for stored in found if _differing(stored.question.arguments, defaults) == asked), None)
 
-    def _question(self, run: Run, arguments: Mapping[str, Any]) -> MeasureKey:
+    def _question(self, run: Run, arguments: Mapping[str, Any]) -> AnswerKey:
         bound = inspect.signature(self.compute).bind(run, **arguments)
         bound.apply_defaults()
         given = dict(list(bound.arguments.items())[1:])  # all but the run
         named = {name: value.name for name, value in given.items() if isinstance(value, ParallelCorpus | Run)}
-        return MeasureKey(
+        return AnswerKey(
             analysis=self.key,
             arguments=_differing(_plain_arguments(given), _plain_defaults(self.compute)),
-            checkpoint=run.best_step,
-            weights=run.weights_digest,
+            checkpoint=run.checkpoints.best_step,
+            weights=run.checkpoints.digest,
             version=self.version,
             direction=run.other_direction,
             about={**named, "nmtlab": nmtlab.__version__},
@@ -275,10 +275,10 @@ def _in_direction(run: Run, arguments: Mapping[str, Any]) -> Run:
     return next((run.directed(*c.direction) for c in corpora if run.translates(*c.direction)), run)
 
 
-def _kept(run: Run, question: MeasureKey, frame: pd.DataFrame) -> pd.DataFrame:
+def _kept(run: Run, question: AnswerKey, frame: pd.DataFrame) -> pd.DataFrame:
     """Store an answer and return it; if it cannot be stored, return it as it would be read back."""
     with suppress(RunError):
-        return store_measure(run.notes_folder, question, frame).frame()
+        return store_answer(run.notes.folder, question, frame).frame()
     return as_stored(frame)
 
 
@@ -316,7 +316,7 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
         languages = f"{value.source}-{value.target}"
         return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum()}
     if isinstance(value, Run):
-        return {"weights": value.original_digest}
+        return {"weights": value.checkpoints.original_digest}
     if isinstance(value, SearchSettings):
         return value.decisive()
     if isinstance(value, Section):

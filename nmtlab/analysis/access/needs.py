@@ -37,7 +37,7 @@ def check_needs(run: Run, needs: Iterable[Need]) -> None:
     """Raise `RunError` if a run does not meet all of some needs."""
     need = unmet(run, needs)
     if need is WEIGHTS:
-        run.check_model()  # says what a packed run has instead
+        run.origin.check_model()  # says what a packed run has instead
     if need:
         raise RunError(f"run {run.name!r}: {need.problem}", need.remedy)
 
@@ -62,7 +62,9 @@ NEURAL = Need(
     "choose a transformer or an rnn",
     lambda run: run.recipe.model.neural,
 )
-WEIGHTS = Need("no weights", "it has no weights", "train it until its first evaluation", lambda run: run.has_weights())
+WEIGHTS = Need(
+    "no weights", "it has no weights", "train it until its first evaluation", lambda run: run.checkpoints.has_weights()
+)
 DECODING = (NEURAL, WEIGHTS)
 """For all that decodes."""
 
@@ -70,7 +72,7 @@ NORMS = Need(
     "neither weights nor logged norms",
     "neither weights nor logged norms of word vectors",
     "train it up to an evaluation",
-    lambda run: run.has_weights() or bool(run.embedding_norm_files),
+    lambda run: run.checkpoints.has_weights() or bool(run.log.embedding_norm_files),
 )
 COUNTS = Need(
     "no counts of its types",
@@ -112,7 +114,7 @@ LOGGED_G = Need(
     "no values of g",
     "no values of g",
     "choose a run with ScaleNorm that was evaluated at least once",
-    lambda run: not run.g_values().empty,
+    lambda run: not run.log.g_values().empty,
 )
 SEVERAL_DIRECTIONS = Need(
     "a single direction",
@@ -124,5 +126,7 @@ PARENT = Need(
     "no parent here",
     "its parent is not here",
     "choose a run trained with --parent, and put the parent's run beside it",
-    lambda run: run.inheritance is not None and Run(run.folder.parent / run.inheritance["parent"]).has_weights(),
+    lambda run: (
+        run.inheritance is not None and Run(run.folder.parent / run.inheritance["parent"]).checkpoints.has_weights()
+    ),
 )

@@ -51,11 +51,16 @@ def translations(
         return list(read_lines(path))
     translator = open_system(run, search, machine=machine)
     lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
-    facts |= {"schema": SCHEMA, "step": run.best_step, "weights": run.weights_digest, "corpus": corpus.name}
+    facts |= {
+        "schema": SCHEMA,
+        "step": run.checkpoints.best_step,
+        "weights": run.checkpoints.digest,
+        "corpus": corpus.name,
+    }
     name = Path(_name(split, facts))
     try:
-        write_text(run.notes_folder / "translations" / name.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
-        return list(read_lines(run.save_translation(name.name, lines)))
+        write_text(run.notes.folder / "translations" / name.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
+        return list(read_lines(run.notes.save_translation(name.name, lines)))
     except OSError as error:
         on_unkept(error)
         return [line.replace("\n", " ") for line in lines]
@@ -89,7 +94,9 @@ def translations_by_text(run: Run, split: str, made_by: str = "", corpus: str = 
         corpus: name of the only corpus that is wanted; of text without a recorded name, that of the training corpus.
     """
     wanted = _facts(run, [], split, run.recipe.search, made_by)
-    found = [(made, path) for made, path in run.translations() if _decisive(made) | {"text": wanted["text"]} == wanted]
+    found = [
+        (made, path) for made, path in run.notes.translations() if _decisive(made) | {"text": wanted["text"]} == wanted
+    ]
     own = run.recipe.corpus.name
     return {
         made["text"]: list(read_lines(path))
@@ -110,7 +117,7 @@ def store_translations(folder: Path, run: Run, split: str, source: list[str], li
         made_by: names the way in which they were made.
     """
     facts = _facts(run, source, split, run.recipe.search, made_by)
-    facts |= {"schema": SCHEMA, "step": run.best_step, "weights": run.original_digest}
+    facts |= {"schema": SCHEMA, "step": run.checkpoints.best_step, "weights": run.checkpoints.original_digest}
     path = folder / "translations" / _name(split, facts)
     write_text(path.with_suffix(".json"), json.dumps(facts, indent=1) + "\n")
     write_lines(path, lines)
@@ -138,7 +145,7 @@ def _name(split: str, facts: dict[str, Any]) -> str:
 
 def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
     """Return the file of the translations of the same text by the same weights and settings, if it is stored."""
-    return next((path for made, path in run.translations() if _decisive(made) == facts), None)
+    return next((path for made, path in run.notes.translations() if _decisive(made) == facts), None)
 
 
 def _decisive(made: dict[str, Any]) -> dict[str, Any]:

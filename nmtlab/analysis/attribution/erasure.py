@@ -40,6 +40,26 @@ def erasure(
     return np.vstack((falls, np.zeros_like(scores[:1]))).T
 
 
+def prefix_erasure(model: Searchable, source: Sequence[int], target: Sequence[int]) -> np.ndarray:
+    """Return by how much the log-probability of each target token falls if a token before it is erased.
+
+    Args:
+        model: in evaluation mode; one that plans lengths would plan another one.
+        source: ids, EOS last.
+        target: ids of a translation, EOS last.
+
+    Returns:
+        (|y|, |y|) in nats: of the token of each row, without that of each column; 0 where the column is not before it.
+    """
+    last = len(target) - 1
+    shorter = [[*target[:t], *target[t + 1 :]] for t in range(last)]
+    forced = dict(forced_decode_all(model, [source] * len(target), [target, *shorter]))
+    whole, falls = forced[0].log_probs, np.zeros((last + 1, last + 1))
+    for t in range(last):
+        falls[t + 1 :, t] = whole[t + 1 :] - forced[t + 1].log_probs[t:]
+    return falls
+
+
 def _scores(model: Searchable, source: Sequence[int], target: Sequence[int], replacement: int | None) -> np.ndarray:
     """Return the log-probabilities of a target given its source, and given the source without each of its tokens."""
     filled = [] if replacement is None else [replacement]

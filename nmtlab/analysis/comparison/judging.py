@@ -1,6 +1,6 @@
 """Blind judgements: people say which of two translations is better, without knowing whose they are.
 
-sheet = Sheet(run.note("judgements"), compared, "fixnorm-lex", "tied")
+sheet = Sheet(run.notes.path("judgements"), compared, "fixnorm-lex", "tied")
 item = sheet.next_item("Ana")
 sheet.judge("Ana", item.line, "left")
 print(preference(sheet.judgements()), agreement(sheet.judgements()))

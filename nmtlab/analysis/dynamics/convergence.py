@@ -47,7 +47,7 @@ _COLUMNS = ["run", "verdict", "step", "best_bleu", "bleu", "perplexity", "update
 
 def _row(run: Run, floor: float, patience: int, gain: float) -> dict[str, Any]:
     curve = dev_curve(run)
-    steps = [run.metrics(kind).get("step", ()) for kind in ("train", "validation", "end")]
+    steps = [run.log.metrics(kind).get("step", ()) for kind in ("train", "validation", "end")]
     updates = max(chain(*steps), default=0)
     row = {"run": run.label, "best_bleu": curve["bleu"].max(), "updates": updates}
     if len(curve):

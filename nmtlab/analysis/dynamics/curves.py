@@ -37,8 +37,10 @@ def dev_curve(run: Run) -> pd.DataFrame:
         A row for each: `run`; `step`, the updates before it; `minutes` of training; `bleu` and `perplexity`; `best`,
         whether this is the best checkpoint.
     """
-    logged = run.metrics("validation").reindex(columns=["step", "seconds", "bleu", "perplexity"])
-    curve = logged.assign(run=run.label, minutes=logged["seconds"] / 60, best=logged["step"] == run.best_step)
+    logged = run.log.metrics("validation").reindex(columns=["step", "seconds", "bleu", "perplexity"])
+    curve = logged.assign(
+        run=run.label, minutes=logged["seconds"] / 60, best=logged["step"] == run.checkpoints.best_step
+    )
     return curve[["run", "step", "minutes", "bleu", "perplexity", "best"]]
 
 
@@ -99,7 +101,7 @@ def loss_curve(run: Run) -> pd.DataFrame:
 
 
 def _logged_losses(run: Run) -> Iterator[tuple[int, float, dict[str, float]]]:
-    logged = run.metrics("train").reindex(columns=["step", "loss", "terms"])
+    logged = run.log.metrics("train").reindex(columns=["step", "loss", "terms"])
     for step, loss, terms in logged.itertuples(index=False, name=None):
         yield step, loss, terms if isinstance(terms, dict) else {}
 
@@ -159,7 +161,7 @@ def gradient_curve(run: Run, window: int = WINDOW, spike: float = SPIKE) -> pd.D
         A row for each update: `run`, `step`, `norm`; `median` of the window around it; `spike`, whether it is one; a
         norm that is not finite always is.
     """
-    logged = run.gradient_norms()
+    logged = run.log.gradient_norms()
     finite = logged["norm"].where(logged["norm"].abs() < float("inf"))
     median = finite.rolling(window, center=True, min_periods=1).median()
     curve = logged.assign(run=run.label, median=median, spike=~(logged["norm"] <= spike * median))
@@ -247,7 +249,7 @@ def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QU
         A row for each quantile: `run`, `parameters`, `quantile`; `norm`; `component`, the norm divided by the root of
         the number of parameters. A norm that is not finite counts as the largest.
     """
-    logged = run.gradient_norms()
+    logged = run.log.gradient_norms()
     norms = logged.loc[logged["step"] >= first, "norm"].fillna(math.inf)
     if norms.empty:
         return pd.DataFrame(columns=["run", "parameters", "quantile", "norm", "component"])

@@ -34,9 +34,9 @@ def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
     Raises:
         RunError: the run has no ScaleNorm, or was never evaluated.
     """
-    logged = run.g_values()
+    logged = run.log.g_values()
     if step is None:
-        step = run.best_step if run.best_step in set(logged["step"]) else logged["step"].max()
+        step = run.checkpoints.best_step if run.checkpoints.best_step in set(logged["step"]) else logged["step"].max()
     values = logged[logged["step"] == step]
     final, crossed = values["kind"] == "final", values["kind"] == "cross-attention"
     return pd.DataFrame(
@@ -61,7 +61,7 @@ def g_slopes(run: Run) -> pd.DataFrame:
     Raises:
         RunError: as for `g_by_depth`.
     """
-    steps = sorted(run.g_values()["step"].unique())
+    steps = sorted(run.log.g_values()["step"].unique())
     return pd.concat([g_fits(g_by_depth(run, step)).assign(step=int(step)) for step in steps], ignore_index=True)
 
 

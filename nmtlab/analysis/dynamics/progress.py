@@ -27,7 +27,7 @@ class TrainingProgress(NamedTuple):
 
 def training_progress(run: Run) -> TrainingProgress | None:
     """Return the progress of a neural run; None before its first logged update."""
-    trained, validated = run.metrics("train"), run.metrics("validation")
+    trained, validated = run.log.metrics("train"), run.log.metrics("validation")
     if trained.empty:
         return None
     settings, last = run.recipe.training, trained.iloc[-1]

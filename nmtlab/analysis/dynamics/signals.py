@@ -16,7 +16,7 @@ from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
 from nmtlab.models.build import load_weights
 from nmtlab.models.interface import TranslationModel, on_device
-from nmtlab.runs.measures import Measure
+from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.batches import pad
@@ -148,13 +148,13 @@ STORED_SIGNALS = Analysis(
 )
 
 
-def measured_updates(run: Run) -> dict[int, Measure]:
+def measured_updates(run: Run) -> dict[int, StoredAnswer]:
     """Return the answers stored with a run by update; of several texts, one, if possible a sample."""
     found = sorted(SIGNALS.answers(run), key=is_of_sample)
     return {answer.question.arguments["update"]: answer for answer in found}
 
 
-def is_of_sample(answer: Measure) -> bool:
+def is_of_sample(answer: StoredAnswer) -> bool:
     """Return whether an answer is about a sample; those of version 0.1 are about the first sentences."""
     return "sample" in answer.question.arguments
 
@@ -168,13 +168,14 @@ def _model(run: Run, update: int) -> TranslationModel:
 
 
 def _weights(run: Run, update: int) -> Mapping[str, Tensor]:
-    run.check_model()
-    if update == run.best_step:
-        return run.weights("best")[0]
-    if update == run.last_step and run.has_weights("last"):
-        return run.weights("last")[0]
+    run.origin.check_model()
+    if update == run.checkpoints.best_step:
+        return run.checkpoints.weights("best")[0]
+    if update == run.checkpoints.last_step and run.checkpoints.has_weights("last"):
+        return run.checkpoints.weights("last")[0]
     raise RunError(
-        f"run {run.name!r}: the weights of update {update} are not stored", f"choose update 0 or {run.best_step}"
+        f"run {run.name!r}: the weights of update {update} are not stored",
+        f"choose update 0 or {run.checkpoints.best_step}",
     )
 
 

@@ -45,7 +45,7 @@ def costs(run: Run) -> pd.DataFrame:
         RunError: a phrase-based run.
     """
     counts = PARAMETER_COUNTS.of(run).set_index("count")["total"] / 1e6
-    log = run.metrics("train")
+    log = run.log.metrics("train")
     tokens = (log["tokens_per_second"] * log["seconds"].diff().fillna(log["seconds"])).sum() / 1e6
     return pd.DataFrame([{**counts, "target tokens": tokens, "tokens/s": round(log["tokens_per_second"].median())}])
 

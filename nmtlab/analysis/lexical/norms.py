@@ -45,7 +45,7 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
         for all words); `bias` b_e, with a lexical module b_e + b^l_e, because training determines only their sum.
         Without weights, the bias is missing, and so is the `used_norm` of a Transformer with fixnorm.
     """
-    if isinstance(system, Run) and not system.has_weights():
+    if isinstance(system, Run) and not system.checkpoints.has_weights():
         return _ranked(system.pipeline, _logged(system))
     translator = opened(system)
     model = translator.model
@@ -172,8 +172,8 @@ NORMS_BY_FREQUENCY = Analysis(
 
 
 def _logged(run: Run) -> dict[str, np.ndarray]:
-    logged = run.embedding_norms()
-    step = run.best_step if run.best_step in logged else max(logged)
+    logged = run.log.embedding_norms()
+    step = run.checkpoints.best_step if run.checkpoints.best_step in logged else max(logged)
     norm = logged[step]["output"].astype(np.float64)
     model = run.recipe.model
     return {"norm": norm, "used_norm": np.full_like(norm, model.fixed_norm) if model.fixnorm else norm}

@@ -11,7 +11,7 @@ def last_perplexity(run: Run) -> float:
     In the recurrent recipes these are the updates of the last epoch. It is the geometric mean of the logged values,
     weighted by updates; NaN if nothing was logged.
     """
-    train, validations = run.metrics("train"), run.metrics("validation")
+    train, validations = run.log.metrics("train"), run.log.metrics("validation")
     if not len(train):
         return np.nan
     updates = train["step"].diff().fillna(train["step"])

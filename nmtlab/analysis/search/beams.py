@@ -13,7 +13,7 @@ from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
-from nmtlab.runs.measures import Measure
+from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.systems import open_system
@@ -199,13 +199,13 @@ def varied(search: SearchSettings, field: str, values: Sequence[float]) -> list[
     return [SearchSettings.model_validate({**search.model_dump(), field: value}) for value in values]
 
 
-def way_of(run: Run, answer: Measure) -> str:
+def way_of(run: Run, answer: StoredAnswer) -> str:
     """Return how an answer was searched for, except for the beam size: `length-normalised, α 0.6`."""
     asked = answer.question.arguments.get("search")
     return described(run, SearchSettings.model_validate(asked) if asked else run.recipe.search)
 
 
-def text_of(answer: Measure) -> str:
+def text_of(answer: StoredAnswer) -> str:
     """Return the text that an answer is about: `200 sampled sentences of multi30k-de-en test`.
 
     Version 0.1 took the first sentences, which are no sample; their answers say so.

@@ -18,7 +18,7 @@ from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
-from nmtlab.runs.measures import Row
+from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import exact_search

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, OUTCOME, text_of, way_of
 from nmtlab.figures.theme import BELOW, DASHES, dressed, spaced, styles
-from nmtlab.runs.measures import Measure
+from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run
 
 _CURVES = {
@@ -43,7 +43,7 @@ def _stored(run: Run, analysis: Analysis) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
-def _named(run: Run, answer: Measure) -> pd.DataFrame:
+def _named(run: Run, answer: StoredAnswer) -> pd.DataFrame:
     text = text_of(answer)
     way = f"{way_of(run, answer)}, {text}"
     return answer.frame().assign(run=run.label, text=text, way=way, name=f"{run.label}, {way}")

@@ -23,7 +23,7 @@ def row_of(run: Run, test: float) -> dict[str, object]:
     Raises:
         NmtlabError: one of its files is damaged.
     """
-    scores = run.metrics("validation").get("bleu")
+    scores = run.log.metrics("validation").get("bleu")
     return {
         "system": system_name(run),
         "changes": stated_changes(run) or None,
@@ -31,8 +31,8 @@ def row_of(run: Run, test: float) -> dict[str, object]:
         "seed": run.recipe.training.seed if run.recipe.model.neural else None,
         "dev BLEU": float("nan") if scores is None or not len(scores) else round(float(scores.max()), 1),
         "test BLEU": round(test, 1),
-        "updates": run.best_step,
-        "state": "packed" if run.packed else run.status,
+        "updates": run.checkpoints.best_step,
+        "state": "packed" if run.origin.packed else run.status,
         "run": run.name,
     }
 

@@ -70,7 +70,7 @@ class RunChooser(widgets.VBox):
         facts: dict[str, list[Run]] = {}
         chosen = self.chosen
         for run in chosen:
-            for fact in (run.overlap, run.limitations):
+            for fact in (run.overlap, run.origin.limitations):
                 facts.setdefault(fact, []).append(run)
         self.table.labels = {run.name: run.label for run in chosen}
         self._names.names = {run.label: run.name for run in chosen if run.label != run.name}

@@ -20,7 +20,7 @@ def system_of(run: Run) -> Translator:
     Raises:
         RunError: a phrase-based run, or one without weights.
     """
-    return _open(run.folder, run.best_step, run.direction if run.other_direction else None)
+    return _open(run.folder, run.checkpoints.best_step, run.direction if run.other_direction else None)
 
 
 def can_decode(run: Run) -> bool:

@@ -45,7 +45,7 @@ _TRANSLATIONS = Need(
     "no stored translations",
     "it has no stored translations",
     "make them with 'nmtlab evaluate'",
-    lambda run: bool(run.translations()),
+    lambda run: bool(run.notes.translations()),
 )
 
 
@@ -179,7 +179,7 @@ class ComparePage(Page):
         self.wins.say(f"{tally(self._scores, system, than)} Select a bar or a line below to see its sentences.")
         self.ngrams.show(ngrams(compared, system, than))
         if system != than:
-            folder = self._firsts[system].notes_folder / "judgements"
+            folder = self._firsts[system].notes.folder / "judgements"
             self.judging.offer(Sheet(folder, compared, system, than))
 
     def _show_words(self, compared: Compared) -> None:

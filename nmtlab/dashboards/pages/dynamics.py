@@ -101,7 +101,7 @@ class DynamicsPage(Page):
             view = GRADIENT_CURVE.view(chosen)
             self.gradients.show(view.figure)
             self.spikes.show(view.frame.round(3).reset_index(drop=True))
-            trained = [run for run in chosen if run.imported is None]
+            trained = [run for run in chosen if run.origin.imported is None]
             self.verdicts.show(_verdicts(trained))
             self.quantiles.show(_quantiles(chosen))
             self.recipes.show(differing_settings(chosen))
@@ -138,6 +138,6 @@ def _quantiles(runs: list[Run]) -> pd.DataFrame:
 def _progress(runs: list[Run]) -> str:
     """Describe which runs are still training, and which have no score yet."""
     training = mentioned(run for run in runs if run.status == "training")
-    unscored = mentioned(run for run in runs if run.metrics("validation").empty)
+    unscored = mentioned(run for run in runs if run.log.metrics("validation").empty)
     live = f"Still training, with live updates: {training}. " if training else ""
     return live + (f"No evaluation yet: {unscored}." if unscored else "")

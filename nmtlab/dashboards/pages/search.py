@@ -38,7 +38,7 @@ from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
 from nmtlab.figures.reading import isolated
 from nmtlab.recipe import SearchSettings
-from nmtlab.runs.measures import Measure
+from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
@@ -47,7 +47,9 @@ _SEARCHES = Need(
     "neither weights nor stored searches",
     "it has neither weights nor stored searches",
     "choose another run",
-    lambda run: run.has_weights() or any(one.answers(run) for one in (OUTCOME, SEARCH_ERRORS, PLANNED_LENGTHS)),
+    lambda run: (
+        run.checkpoints.has_weights() or any(one.answers(run) for one in (OUTCOME, SEARCH_ERRORS, PLANNED_LENGTHS))
+    ),
 )
 PAGE = About(
     place=9,
@@ -304,7 +306,7 @@ def _plan_errors(run: Run) -> pd.DataFrame:
     return found.rename(columns=_PLANNED).reindex(columns=["run", *_PLANNED.values()])
 
 
-def _calibrated(run: Run, answer: Measure) -> pd.DataFrame:
+def _calibrated(run: Run, answer: StoredAnswer) -> pd.DataFrame:
     return length_calibration(answer.frame()).assign(row=text_of(answer), column=run.label)
 
 
@@ -363,7 +365,7 @@ def _translations(runs: list[Run], source: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _rates(run: Run, answer: Measure) -> dict[str, object]:
+def _rates(run: Run, answer: StoredAnswer) -> dict[str, object]:
     rates = error_rates(answer.frame()).round(3)
     beam = answer.question.arguments["search"]["beam_size"]
     searched = {"run": run.label, "text": text_of(answer), "beam": beam, "by": way_of(run, answer)}

@@ -117,7 +117,7 @@ class TrainPage(Page):
         self.printed.value = f"<pre class='nmtlab-log' tabindex='0' aria-label='log'>{escape(log)}</pre>"
         if run is None:
             return
-        if len(run.metrics("validation")):
+        if len(run.log.metrics("validation")):
             self.curve.show(DEV_CURVE.view(run).figure)
         if progress := training_progress(run):
             self.progress.value = _drawn(progress, alive)

@@ -60,7 +60,7 @@ class Signals(widgets.VBox):
 
     def _text(self, run: Run) -> Text | None:
         """Return the dev text to measure a run on; None if its text or its weights are missing."""
-        available = texts(run, self._workspace) if run.has_weights() else []
+        available = texts(run, self._workspace) if run.checkpoints.has_weights() else []
         return next((text for text in available if (text.split, text.corpus.direction) == ("dev", run.direction)), None)
 
     def _start(self) -> None:
@@ -78,9 +78,9 @@ class Signals(widgets.VBox):
 
 def _not_measured(run: Run) -> list[int]:
     """Return which of update 0 and the latest available checkpoint have not been measured."""
-    latest = run.last_step if run.has_weights("last") else run.best_step
+    latest = run.checkpoints.last_step if run.checkpoints.has_weights("last") else run.checkpoints.best_step
     wanted = [0] if latest is None else [0, latest]
     measured = measured_updates(run)
-    if not run.has_weights() and measured:
+    if not run.checkpoints.has_weights() and measured:
         return []
     return [update for update in wanted if update not in measured]

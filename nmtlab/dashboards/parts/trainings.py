@@ -180,7 +180,7 @@ class Trainings(widgets.VBox):
             return "" if known else f"These translations are shown without source and reference: {self._lacking}."
         if name not in self._runs:
             return f"Run {name} is not in this workspace: train it with 'nmtlab reproduce'."
-        if self._runs[name].translations():
+        if self._runs[name].notes.translations():
             return f"{name} has stored translations, but the text that they are of is not in this workspace."
         return f"No stored translations for {name}."
 

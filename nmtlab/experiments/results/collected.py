@@ -131,7 +131,7 @@ def _about(cell: Cell) -> dict[str, Any]:
 
 def _made(run: Run) -> dict[str, Any]:
     """Return the cost and provenance of a run."""
-    end = run.metrics("end")
+    end = run.log.metrics("end")
     return {
         "minutes": end["seconds"].iloc[-1] / 60 if len(end) else math.nan,
         "updates": end["step"].iloc[-1] if len(end) else None,

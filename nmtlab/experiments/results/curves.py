@@ -26,7 +26,7 @@ def dev_curves(table: Table, scale: Scale, cells: pd.DataFrame, workspace: Works
     frames = []
     for cell in _trained(table, cells).itertuples():
         run = open_run_of(cell.run, cell.machine, workspace)
-        evaluations = run.metrics("validation") if run else ()
+        evaluations = run.log.metrics("validation") if run else ()
         if len(evaluations):
             about = {"row": cell.row, "column": cell.column, "seed": cell.seed}
             direction = "-".join((texts[cell.row].source, texts[cell.row].target)) if cell.row in texts else ""

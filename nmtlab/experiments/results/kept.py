@@ -71,7 +71,7 @@ def late_gain(evaluations: pd.DataFrame) -> float:
 def packed_late_gains(workspace: Workspace) -> pd.DataFrame:
     """Return run, machine and late `gain` of each packed run that a workspace shows and that has dev scores."""
     runs, _ = packed_runs(workspace)
-    scored = {name: run.metrics("validation") for name, run in runs.items()}
+    scored = {name: run.log.metrics("validation") for name, run in runs.items()}
     lines = [
         (name, provenance(runs[name].environment)["machine"], round(late_gain(evaluations), 3))
         for name, evaluations in scored.items()

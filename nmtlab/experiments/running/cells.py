@@ -220,12 +220,12 @@ def is_made(cell: Cell, run: Run | None, texts: Iterable[ParallelCorpus]) -> boo
 
 def can_translate(run: Run) -> bool:
     """Return whether a run that has ended can translate; one that diverged before its first checkpoint cannot."""
-    return run.status == "finished" or (run.status == "diverged" and run.has_weights("best"))
+    return run.status == "finished" or (run.status == "diverged" and run.checkpoints.has_weights("best"))
 
 
 def run_seconds(run: Run) -> float:
     """Return the training time of a run that has ended, over all its parts, in seconds."""
-    return float(run.metrics("end")["seconds"].iloc[-1])
+    return float(run.log.metrics("end")["seconds"].iloc[-1])
 
 
 _REMEDY = "rename it, or remove it with 'nmtlab runs remove', to train it again"

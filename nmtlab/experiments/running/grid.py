@@ -71,7 +71,7 @@ def run_grid(
 
 def _check_numbers(cell: Cell, run: Run, corpora: Mapping[Corpus, ParallelCorpus]) -> None:
     """Check that a run gives the numbers of its cell if it was packed without its model."""
-    if run.has_weights("best") or not can_translate(run):
+    if run.checkpoints.has_weights("best") or not can_translate(run):
         return
     try:
         for text in cell.texts:
@@ -119,7 +119,7 @@ def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
         translated = len(scores) == len(table.metrics) and all(
             stored_lines(score, packed, text) is not None for score in scores for text in texts
         )
-        if is_the_training(cell, packed, trained_on) and (packed.has_weights("best") or translated):
+        if is_the_training(cell, packed, trained_on) and (packed.checkpoints.has_weights("best") or translated):
             copytree(packed.folder, workspace.run_folder(cell.run))
             copied.append(cell.run)
     return copied

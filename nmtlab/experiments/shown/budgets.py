@@ -67,7 +67,8 @@ def at_two_budgets(measured: pd.DataFrame) -> pd.DataFrame:
     both = short_lines.merge(long_lines[_SAME + _MEASURED], on=_SAME, suffixes=("_short", "_long"))
     both["changed"] = both["verdict_short"] != both["verdict_long"]
     measures = [f"{name}_{budget}" for budget in ("short", "long") for name in _MEASURED]
-    return both[["claim", "text", "metric", "unit", "direction", "difference", "evidence", *measures, "changed"]]
+    about = ["claim", "text", "metric", "unit", "direction", "difference", "evidence"]
+    return both[[*about, *measures, "changed"]]
 
 
 def budgets_figure(both: pd.DataFrame, title: str) -> go.Figure:

@@ -24,7 +24,7 @@ def test_without_a_step_nothing_has_moved(family):
     recipe = family.recipe.with_changes({**still, "training.max_evaluations": 1})
     run = train("still", recipe, family.child, family.workspace)
     start = child_at_start(run, family.parent_run).state_dict()
-    for name, value in run.weights()[0].items():
+    for name, value in run.checkpoints.weights()[0].items():
         torch.testing.assert_close(value, start[name], rtol=0, atol=1e-25)
     moved = movement(run, family.parent_run)
     assert moved["angle"].max() < 1e-4
@@ -39,8 +39,8 @@ def test_shared_vectors_begin_as_the_parents_and_angles_are_those_of_the_vectors
     assert (moved["count"] > 0).all()
     word = moved.index[moved["kind"] == "shared"][0]
     number = family.child_run.pipeline.source.vocabulary.types.index(word)
-    before = family.parent_run.weights()[0]["source_embedding.weight"][number].double().numpy()
-    after = family.child_run.weights()[0]["source_embedding.weight"][number].double().numpy()
+    before = family.parent_run.checkpoints.weights()[0]["source_embedding.weight"][number].double().numpy()
+    after = family.child_run.checkpoints.weights()[0]["source_embedding.weight"][number].double().numpy()
     cosine = before @ after / np.sqrt((before @ before) * (after @ after))
     assert moved.loc[word, "angle"] == pytest.approx(np.degrees(np.arccos(cosine)))
     assert moved.loc[word, "length"] / moved.loc[word, "length_before"] == pytest.approx(

@@ -122,4 +122,6 @@ def test_the_answer_of_a_run_is_stored_and_leaves_torchs_random_stream_alone(cop
 @pytest.mark.parametrize("of", ["shared", "halves"])
 def test_the_total_is_that_of_the_weights(copies, of):
     run = getattr(copies, of)
-    assert parameter_counts(run)["total"][0] == sum(weights.numel() for weights in run.weights()[0].values())
+    assert parameter_counts(run)["total"][0] == sum(
+        weights.numel() for weights in run.checkpoints.weights()[0].values()
+    )

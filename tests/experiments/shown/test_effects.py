@@ -94,7 +94,7 @@ def test_every_cell_of_a_table_has_its_evaluations(grid, tmp_path):
     for cells, _, runs in made_rows(grid.table, "tiny", grid.workspace):
         for cell in cells:
             of_cell = found.loc[[(cell.row, cell.column, cell.seed)]]
-            evaluations = runs[cell.run].metrics("validation")
+            evaluations = runs[cell.run].log.metrics("validation")
             assert of_cell[["step", "bleu"]].to_numpy().tolist() == evaluations[["step", "bleu"]].to_numpy().tolist()
     assert with_dev_curves(stored.table, stored.cells, Kept.of(grid.workspace)) == {"ha-en": ["fixnorm", "tied"]}
 

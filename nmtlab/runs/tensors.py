@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from safetensors import SafetensorError, safe_open
 
@@ -19,7 +19,14 @@ from nmtlab.reading import parsed, reading
 if TYPE_CHECKING:
     from torch import Tensor
 
+Which = Literal["best", "last"]
+
 _REMEDY = "use another checkpoint, or train again"
+
+
+def checkpoint_path(run: Path, which: Which) -> Path:
+    """Return the path of a checkpoint in a run's folder, existing or not."""
+    return run / "checkpoints" / f"{which}.safetensors"
 
 
 def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:
@@ -31,9 +38,9 @@ def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", facts: Mapping[str
     from safetensors.torch import save_file
 
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    written = json.dumps(facts)
+    text = json.dumps(facts)
     # One entry: safetensors writes several in an order that varies from call to call.
-    metadata = {"nmtlab": json.dumps({"facts": written, "checksum": _checksum(tensors, written)})}
+    metadata = {"nmtlab": json.dumps({"facts": text, "checksum": _checksum(tensors, text)})}
     try:
         # safetensors writes a file of its own, for its owner alone, and leaves it behind if it is killed.
         with replacing(path) as temporary, temporary_folder(path) as folder:
@@ -105,5 +112,5 @@ def _checksum(tensors: "Mapping[str, Tensor]", facts: str) -> str:
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

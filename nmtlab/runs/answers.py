@@ -21,6 +21,7 @@ from nmtlab.locks import lock
 from nmtlab.reading import parsed, read_bytes, reading
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.migrate import SCHEMA, migrate_section
+from nmtlab.runs.tensors import checkpoint_path
 
 Row = dict[str, Any]
 """A row of a table: plain values by column."""
@@ -37,7 +38,7 @@ class _Line(BaseModel):
 
 
 @dataclass(frozen=True)
-class MeasureKey:
+class AnswerKey:
     """What a stored answer depends on.
 
     Args:
@@ -66,7 +67,7 @@ class MeasureKey:
 
 
 @dataclass(frozen=True)
-class Measure:
+class StoredAnswer:
     """A stored answer.
 
     Args:
@@ -74,7 +75,7 @@ class Measure:
         path: the file it is in.
     """
 
-    question: MeasureKey
+    question: AnswerKey
     path: Path
 
     @property
@@ -94,17 +95,17 @@ class Measure:
             return pq.read_table(self.path, page_checksum_verification=True).to_pandas()
 
 
-def stored_measures(folder: Path, analysis: str = "") -> list[Measure]:
+def stored_answers(folder: Path, analysis: str = "") -> list[StoredAnswer]:
     """Return the answers stored in a run's folder, of one analysis or of all.
 
     Raises:
         RunError: a file is damaged.
     """
     paths = sorted((folder / "measures").glob(f"{analysis}-*.parquet" if analysis else "[!.]*.parquet"))
-    return [Measure(_read_question(path), path) for path in paths]
+    return [StoredAnswer(_read_question(path), path) for path in paths]
 
 
-def store_measure(folder: Path, question: MeasureKey, frame: pd.DataFrame) -> Measure:
+def store_answer(folder: Path, question: AnswerKey, frame: pd.DataFrame) -> StoredAnswer:
     """Store an answer in a run's folder, atomically.
 
     Raises:
@@ -121,12 +122,26 @@ def store_measure(folder: Path, question: MeasureKey, frame: pd.DataFrame) -> Me
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
     except OSError as error:
         raise RunError(f"{path}: could not be written ({error})", "free some space and measure again") from error
-    return Measure(question, path)
+    return StoredAnswer(question, path)
 
 
 def as_stored(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as `store_measure` would store it."""
+    """Return a table as `store_answer` would store it."""
     return pa.Table.from_pandas(frame).to_pandas()
+
+
+def notes_folder(run: Path, elsewhere: Path | None) -> Path:
+    """Return where new answers and translations are stored.
+
+    Args:
+        run: its folder, which is returned if there is no `elsewhere`.
+        elsewhere: parent of a folder specific to the run's name and weights; for a packed run, which is not written to.
+    """
+    if elsewhere is None:
+        return run
+    weights = checkpoint_path(run, "best")
+    content = weights.read_bytes() if weights.exists() else b""
+    return elsewhere / f"{run.name}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def can_write(folder: Path) -> bool:
@@ -156,17 +171,17 @@ def growing(path: Path) -> Iterator[list[list[Row]]]:
         yield rows
 
 
-def _read_question(path: Path) -> MeasureKey:
+def _read_question(path: Path) -> AnswerKey:
     with reading(path, _REMEDY):
         return _question(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4096)
-def _question(path: Path, changed: int) -> MeasureKey:
+def _question(path: Path, changed: int) -> AnswerKey:
     """Return the question that a file answers, cached until its time of modification, `changed`, differs."""
     metadata = json.loads((pq.read_schema(path).metadata or {})[_METADATA])
     schema, folder = metadata.pop("schema", 1), path.parents[1]
-    question = MeasureKey(**metadata)
+    question = AnswerKey(**metadata)
     first = _path(folder, question.analysis, [question.arguments, question.checkpoint])
     if path != (question.path(folder) if schema > 1 else first):
         raise ValueError("another question's answer")

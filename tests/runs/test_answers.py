@@ -12,16 +12,16 @@ from support.full_disk import files_of_at_most
 
 from nmtlab.errors import RunError
 from nmtlab.recipe.migrate import SCHEMA
+from nmtlab.runs.answers import AnswerKey, StoredAnswer, growing, store_answer, stored_answers
 from nmtlab.runs.log import append_lines
-from nmtlab.runs.measures import Measure, MeasureKey, growing, store_measure, stored_measures
 
-QUESTION = MeasureKey("norms.word_norms", {"split": "dev", "sizes": [1, 2]}, 60, about={"corpus": "tiny"})
+QUESTION = AnswerKey("norms.word_norms", {"split": "dev", "sizes": [1, 2]}, 60, about={"corpus": "tiny"})
 FRAME = pd.DataFrame({"word": ["a", "ä\n", ""], "norm": [0.1, np.nan, -1e300], "rank": [1, 2, 3], "on": [True] * 3})
 
 
 @pytest.fixture
-def stored(tmp_path) -> Measure:
-    return store_measure(tmp_path / "run", QUESTION, FRAME)
+def stored(tmp_path) -> StoredAnswer:
+    return store_answer(tmp_path / "run", QUESTION, FRAME)
 
 
 def problem(do, *arguments) -> str:
@@ -33,7 +33,7 @@ def problem(do, *arguments) -> str:
 
 def test_an_answer_comes_back_with_its_question(stored, tmp_path):
     pd.testing.assert_frame_equal(stored.frame(), FRAME)
-    (found,) = stored_measures(tmp_path / "run")
+    (found,) = stored_answers(tmp_path / "run")
     assert found == stored
     assert found.question.about == {"corpus": "tiny"}
     assert os.listdir(tmp_path / "run/measures") == [stored.path.name]
@@ -65,7 +65,7 @@ def test_another_tool_reads_answer_and_question(stored):
     ids=["nothing", "no rows", "named rows", "lists"],
 )
 def test_tables_of_other_forms_come_back_too(frame, tmp_path):
-    found = store_measure(tmp_path, QUESTION, frame).frame()
+    found = store_answer(tmp_path, QUESTION, frame).frame()
     assert found.columns.equals(frame.columns)
     assert found.index.equals(frame.index)
     assert found.map(list).equals(frame.map(list)) if "tokens" in frame else found.equals(frame)
@@ -73,27 +73,27 @@ def test_tables_of_other_forms_come_back_too(frame, tmp_path):
 
 def test_the_question_decides_where_the_answer_is_and_its_labels_do_not(tmp_path):
     path = QUESTION.path(tmp_path)
-    same = MeasureKey(QUESTION.analysis, {"sizes": [1, 2], "split": "dev"}, 60, about={"corpus": "renamed"})
+    same = AnswerKey(QUESTION.analysis, {"sizes": [1, 2], "split": "dev"}, 60, about={"corpus": "renamed"})
     assert same.path(tmp_path) == path
     others = [
-        MeasureKey("norms.norm_bins", QUESTION.arguments, 60),
-        MeasureKey(QUESTION.analysis, {"split": "dev", "sizes": [2, 1]}, 60),
-        MeasureKey(QUESTION.analysis, {"split": "dev"}, 60),
-        MeasureKey(QUESTION.analysis, QUESTION.arguments, 61),
-        MeasureKey(QUESTION.analysis, QUESTION.arguments, None),
-        MeasureKey(QUESTION.analysis, QUESTION.arguments, 60, weights="a1"),
-        MeasureKey(QUESTION.analysis, QUESTION.arguments, 60, version=2),
+        AnswerKey("norms.norm_bins", QUESTION.arguments, 60),
+        AnswerKey(QUESTION.analysis, {"split": "dev", "sizes": [2, 1]}, 60),
+        AnswerKey(QUESTION.analysis, {"split": "dev"}, 60),
+        AnswerKey(QUESTION.analysis, QUESTION.arguments, 61),
+        AnswerKey(QUESTION.analysis, QUESTION.arguments, None),
+        AnswerKey(QUESTION.analysis, QUESTION.arguments, 60, weights="a1"),
+        AnswerKey(QUESTION.analysis, QUESTION.arguments, 60, version=2),
     ]
     assert len({path, *(other.path(tmp_path) for other in others)}) == 1 + len(others)
 
 
 def test_storing_again_replaces_the_answer(stored, tmp_path):
-    store_measure(tmp_path / "run", QUESTION, FRAME[:1])
+    store_answer(tmp_path / "run", QUESTION, FRAME[:1])
     pd.testing.assert_frame_equal(stored.frame(), FRAME[:1])
 
 
 def test_without_a_folder_of_answers_there_are_none(tmp_path):
-    assert stored_measures(tmp_path) == []
+    assert stored_answers(tmp_path) == []
 
 
 # Damage
@@ -103,7 +103,7 @@ def test_a_truncated_answer_is_named(stored, tmp_path):
     content = stored.path.read_bytes()
     for size in range(0, len(content), 97):
         stored.path.write_bytes(content[:size])
-        for read in (stored.frame, lambda: stored_measures(tmp_path / "run")):
+        for read in (stored.frame, lambda: stored_answers(tmp_path / "run")):
             assert problem(read).startswith(f"{stored.path}: damaged or truncated (")
 
 
@@ -125,14 +125,14 @@ def test_values_with_a_flipped_bit_are_not_taken_for_the_answer(stored):
 def test_a_table_that_is_no_answer_or_that_of_another_question_is_named(stored, tmp_path):
     foreign = stored.path.with_name("mine.parquet")
     pq.write_table(pa.table({"a": [1]}), foreign)
-    assert problem(stored_measures, tmp_path / "run").startswith(f"{foreign}: damaged or truncated (")
+    assert problem(stored_answers, tmp_path / "run").startswith(f"{foreign}: damaged or truncated (")
     stored.path.rename(foreign)
-    assert problem(stored_measures, tmp_path / "run").startswith(f"{foreign}: damaged or truncated (")
+    assert problem(stored_answers, tmp_path / "run").startswith(f"{foreign}: damaged or truncated (")
 
 
 def test_on_a_full_disk_the_answer_before_is_kept(stored, tmp_path):
     with files_of_at_most(100):
-        message = problem(store_measure, tmp_path / "run", QUESTION, FRAME[:1])
+        message = problem(store_answer, tmp_path / "run", QUESTION, FRAME[:1])
     assert message.startswith(f"{stored.path}: could not be written (")
     assert message.endswith("; free some space and measure again")
     pd.testing.assert_frame_equal(stored.frame(), FRAME)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.full_disk import files_of_at_most
 
 from nmtlab.errors import RunError
-from nmtlab.runs.checkpoint import load_tensors, save_tensors
+from nmtlab.runs.tensors import load_tensors, save_tensors
 
 TENSORS = {"a.weight": torch.tensor([[1.5, -2.0], [0.0, 3.25]]), "g": torch.tensor(2.0), "step": torch.arange(3)}
 FACTS = {"step": 20, "bleu": 31.5, "best": None}

@@ -1,0 +1,143 @@
+"""Which translations have little to do with their source? Candidates for hallucinations, sentence by sentence.
+
+A detached translation is predicted from its own beginning: erasing source words hardly changes it (Lee et al. 2018; the
+share of the source of Voita, Sennrich and Titov 2021, here by erasure).
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS
+from nmtlab.analysis.attribution.erasure import erasure, prefix_erasure
+from nmtlab.figures.reading import isolated
+from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.models.interface import Searchable
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.runs.answers import Row
+from nmtlab.runs.run import Run
+from nmtlab.search.forced import forced_decode_all
+from nmtlab.systems import open_model
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import EOS
+
+_NGRAM = 4
+
+
+def source_shares(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    sample: int | None = 100,
+    machine: MachineSettings | None = None,
+    start: int = 0,
+) -> Iterator[list[Row]]:
+    """Yield, sentence by sentence, how much a run's translation depends on its source.
+
+    Args:
+        run: neural, with weights.
+        corpus: in its languages.
+        split: train, dev or test.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
+        machine: where to compute; the recipe's settings if not given.
+        start: index of the first of these sentences to yield, from 0.
+
+    Yields:
+        A row for each sentence that is not blank: `line` in the text, from 1; `source`; `translation`; `from_source`
+        and `from_target`, by how many nats all its tokens together change, in absolute value, if each source token
+        and each earlier target token is erased alone (EOS never is); `source_share`, the first in their sum;
+        `log_prob`, of a token, in nats; `length_ratio`, tokens of translation to source, without EOS; and `repeats`,
+        how often its most frequent sequence of four words recurs beyond the source's (Raunak, Menezes and
+        Junczys-Dowmunt 2021).
+
+    Raises:
+        CorpusError: no such split, or other languages.
+        RunError: a phrase-based run, one that plans lengths, or one without weights.
+    """
+    run = in_direction(run, corpus)
+    system = open_model(run, machine=machine)
+    drawn = draw_sample(corpus, split, sample)
+    sources = drawn.sources[start:]
+    for line, source, found in zip(drawn.lines[start:], sources, system.translate(sources), strict=True):
+        if not found.hypotheses:
+            yield []
+            continue
+        ids = system.pipeline.source_ids(source)
+        shown = {"line": line, "source": source, "translation": found.texts[0]}
+        numbers = dependence(system.model, ids, [*found.hypotheses[0].tokens, EOS])
+        yield [{**shown, **numbers, "repeats": repeats(found.texts[0], source)}]
+
+
+def dependence(model: Searchable, source: list[int], target: list[int]) -> dict[str, float]:
+    """Return the numbers of `source_shares` that depend on the model, for ids that end in EOS."""
+    ((_, forced),) = forced_decode_all(model, [source], [target])
+    from_source = float(np.abs(erasure(model, source, target)).sum())
+    from_target = float(np.abs(prefix_erasure(model, source, target)).sum())
+    return {
+        "from_source": from_source,
+        "from_target": from_target,
+        "source_share": from_source / (from_source + from_target) if from_source else 0.0,
+        "log_prob": forced.log_prob / len(target),
+        "length_ratio": (len(target) - 1) / (len(source) - 1),
+    }
+
+
+def repeats(translation: str, source: str) -> int:
+    """Return how often the most frequent sequence of four words of a translation recurs beyond that of its source."""
+    return _recurrences(translation) - _recurrences(source)
+
+
+def most_detached(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `source_shares`, with their `run`, by their source's share, the smallest first."""
+    first = ["run", "line", "source_share", "log_prob", "length_ratio", "repeats", "source", "translation"]
+    return found.sort_values("source_share", kind="stable", ignore_index=True)[first]
+
+
+def source_share_figure(found: pd.DataFrame) -> go.Figure:
+    """Draw the source's share of each translation against its log-probability: detached but confident is upper left.
+
+    Args:
+        found: rows of `source_shares`, with their `run`; the `customdata` of a point is its line.
+    """
+    figure, style = go.Figure(), styles(found["run"])
+    for run, rows in found.groupby("run", sort=False):
+        figure.add_scatter(
+            x=100 * rows["source_share"], y=rows["log_prob"], mode="markers", name=name_in_lines(run), meta=run,
+            marker={"color": style[str(run)]["color"], "size": 8, "opacity": 0.7}, customdata=rows[["line"]],
+            text=[f"{_in_lines(row.source)}<br>{_in_lines(row.translation)}" for row in rows.itertuples()],
+            hovertemplate="line %{customdata[0]}: %{x:.0f} % from the source, %{y:.2f} nats a token<br>%{text}"
+            f"<extra>{name_in_lines(run)}</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title_text="share of the source in what the translation depends on (%)", rangemode="tozero")
+    figure.update_yaxes(title_text="log-probability per token (nats)")
+    figure.update_layout(legend=BELOW, margin_b=110)
+    return dressed(figure, "Translations that hardly depend on their source are on the left", 440)
+
+
+SOURCE_SHARE = Analysis(
+    "Which translations have little to do with their source?",
+    source_shares,
+    source="Lee et al. 2018; Voita, Sennrich and Titov 2021; Raunak, Menezes and Junczys-Dowmunt 2021",
+    needs=(NEURAL, END, WEIGHTS),
+    version=1,
+    columns=("line", "source", "translation", "source_share", "log_prob", "length_ratio", "repeats"),
+    table=most_detached,
+    figure=source_share_figure,
+)
+
+
+def _in_lines(sentence: str) -> str:
+    return name_in_lines(isolated(sentence), letters=70)
+
+
+def _recurrences(text: str) -> int:
+    """Return how often the most frequent sequence of four words occurs again."""
+    words = text.split()
+    counts = Counter(zip(*(words[n:] for n in range(_NGRAM)), strict=False))
+    return max(counts.values(), default=1) - 1
