@@ -53,8 +53,8 @@ def at_two_budgets(measured: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One line per claim and text that was measured at both budgets: `claim`, `text`, `metric` and its `unit`,
-        `direction`, the `difference` in it, `evidence`; `seeds`, `effect`, `low`, `high`, `verdict` and `budget`, each with the suffix `_short` and `_long`;
-        `changed`, whether the verdicts differ.
+        `direction`, the `difference` in it, `evidence`; `seeds`, `effect`, `low`, `high`, `verdict` and `budget`, each
+        with the suffix `_short` and `_long`; `changed`, whether the verdicts differ.
     """
     tables, claims = measured["evidence"].map(_TABLES), {claim.text: claim for claim in declared_claims()}
     long = tables.map(lambda table: table.short is not None)
