@@ -16,8 +16,8 @@ from pathlib import Path
 from threading import Event, Thread
 
 from nmtlab.recipe.text import TextSettings
-from nmtlab.text.artificial.corpus import write_corpus
-from nmtlab.text.artificial.settings import ArtificialSettings
+from nmtlab.text.artificial.language_settings import ArtificialSettings
+from nmtlab.text.artificial.writing import write_corpus
 from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture

@@ -39,7 +39,6 @@ SUB_ROOMS = {
     "text": [("corpora",), ("artificial", "importers", "segmentation"), ("checks", "batching")],
     "analysis": [
         ("access",),
-        ("alignment",),
         ("attention", "dynamics", "search"),
         ("lexical",),
         ("attribution", "comparison", "languages", "states"),

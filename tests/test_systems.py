@@ -12,7 +12,7 @@ import torch
 from support.packed import packed_folder
 
 import nmtlab
-from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
+from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.baselines.translator import PhraseTranslator
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, named_recipe

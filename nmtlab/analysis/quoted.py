@@ -13,23 +13,29 @@ from nmtlab.analysis.access.needs import NEURAL, PLANNED_LENGTH, Need
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.attention.shift import PEAK_COUNTS
 from nmtlab.analysis.comparison.outputs import repetition
-from nmtlab.analysis.dynamics.convergence import convergence
+from nmtlab.analysis.dynamics.convergence import convergence, last_perplexity
 from nmtlab.analysis.dynamics.curves import GRADIENT_CURVE, gradient_quantiles
 from nmtlab.analysis.dynamics.signals import ENOUGH as FEW_PAIRS
 from nmtlab.analysis.dynamics.signals import SIGNALS
 from nmtlab.analysis.languages.directions import PIVOTED
 from nmtlab.analysis.languages.off_target import OFF_TARGET_OF, classifier_of, off_target_lines
 from nmtlab.analysis.languages.shared_words import TYPES_OF_PARENT
+from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY, norm_correlations
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, LEXICAL_SUMS
-from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY, norm_correlations
-from nmtlab.analysis.lexical.radius import last_perplexity
 from nmtlab.analysis.search.beams import DECODED
 from nmtlab.analysis.search.length_baselines import BASELINE_LENGTHS
-from nmtlab.analysis.search.lengths import ORACLE_LENGTHS, PLANNED_LENGTHS, length_errors
-from nmtlab.analysis.search.reference_losses import LOSSES_BY_REST, REFERENCE_LOSSES, loss_of_rests, losses_by_seen
+from nmtlab.analysis.search.planned_lengths import ORACLE_LENGTHS, PLANNED_LENGTHS, length_errors
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates, outcomes
 from nmtlab.analysis.search.searched import BEAMS, FEW, SAMPLED, Way
-from nmtlab.analysis.search.unseen_lengths import ENOUGH, UNSEEN_TRANSLATIONS, unseen_pairs
+from nmtlab.analysis.search.unseen_lengths import (
+    ENOUGH,
+    LOSSES_BY_REST,
+    REFERENCE_LOSSES,
+    UNSEEN_TRANSLATIONS,
+    loss_of_rests,
+    losses_by_seen,
+    unseen_pairs,
+)
 from nmtlab.evaluation.language_identification import LanguageClassifier
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run

@@ -75,7 +75,7 @@ def compare(
         text = open_corpus(corpus, workspace, source, target)
     elsewhere = {name: read_translations(Path(name), text, split) for name in systems if name not in runs}
 
-    from nmtlab.analysis.access.scores import compare_texts  # after the names are checked: it loads torch
+    from nmtlab.analysis.access.scoring import compare_texts  # after the names are checked: it loads torch
     from nmtlab.analysis.access.translations import translations
 
     lines = {}

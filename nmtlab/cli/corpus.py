@@ -14,12 +14,11 @@ from nmtlab.errors import CorpusError
 from nmtlab.files import remove_folder
 from nmtlab.runs.listing import unfinished_runs
 from nmtlab.text.checks import overlap as measures
+from nmtlab.text.checks.overlap import shares_similar
 from nmtlab.text.corpora.concatenation import join as join_corpora
-from nmtlab.text.corpora.corpus import SPLITS, open_corpus
+from nmtlab.text.corpora.corpus import SPLITS, listed, open_corpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
-from nmtlab.text.corpora.listing import listed
 from nmtlab.text.corpora.multi_parallel import join_languages
-from nmtlab.text.corpora.similar import shares_similar
 from nmtlab.text.corpora.statistics import statistics
 from nmtlab.workspace import Workspace
 
@@ -162,12 +161,12 @@ def overlap(
     limits = measures.LengthLimits(max_words, max_subwords)
     learned = measures.segmentations((of_child, of_parent), numbers(sizes, int, "--sizes", 1), transliteration)
     compared = limits if limited else measures.NO_LIMITS
-    table = measures.overlap_of(learned, of_parent, of_child, words, compared)
+    table = measures.overlap(learned, of_parent, of_child, words, compared)
     if csv:
         print(table.to_csv(index=False), end="")
         return
     _print_overlap(table, f"{of_child.name}, of it in {of_parent.name}")
-    amounts = measures.training_sizes_of(learned, of_parent, of_child, limits)
+    amounts = measures.training_sizes(learned, of_parent, of_child, limits)
     _print_training_sizes(
         amounts, f"training text, at most {max_words or 'any'} words or {max_subwords or 'any'} subwords"
     )

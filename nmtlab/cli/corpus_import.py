@@ -22,7 +22,7 @@ from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers.gettext import import_gettext
 from nmtlab.text.importers.mtdata import DatasetSelection, find_selection, import_mtdata
 from nmtlab.text.importers.sacrebleu import import_sacrebleu
-from nmtlab.text.importers.table import import_table
+from nmtlab.text.importers.tabular import import_table
 from nmtlab.text.importers.text import import_text
 from nmtlab.workspace import Workspace
 

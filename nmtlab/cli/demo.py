@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.analysis.access.scores import compare_texts
+from nmtlab.analysis.access.scoring import compare_texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.cli.compare import print_comparison
 from nmtlab.cli.dashboards import dashboards

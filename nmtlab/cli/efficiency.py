@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.analysis.search.efficiency import NOISE, SETTING, Options, Way, frontier, medians, new_file
-from nmtlab.analysis.search.efficiency import efficiency as measure
+from nmtlab.analysis.search.translation_speed import NOISE, SETTING, Options, Way, frontier, medians, new_file
+from nmtlab.analysis.search.translation_speed import efficiency as measure
 from nmtlab.cli.options import Source, Split, Target, numbers, open_text
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError

@@ -85,7 +85,7 @@ def _every_text(run: Run, workspace: Workspace, split: str) -> list[ParallelCorp
 
 def _evaluated(run: Run, text: ParallelCorpus, split: str, recipe: Recipe) -> dict[str, Any]:
     """Translate a text, print the scores, and return them."""
-    from nmtlab.analysis.access.scores import run_perplexity  # after the names are checked: it loads torch
+    from nmtlab.analysis.access.scoring import run_perplexity  # after the names are checked: it loads torch
     from nmtlab.analysis.access.translations import translations
 
     unkept = list[OSError]()
@@ -107,7 +107,7 @@ def _evaluated(run: Run, text: ParallelCorpus, split: str, recipe: Recipe) -> di
 
 def _print_scores(name: str, text: ParallelCorpus, split: str, lines: list[str]) -> dict[str, Any]:
     """Print the scores of translations, and return them."""
-    from nmtlab.analysis.access.scores import score_texts
+    from nmtlab.analysis.access.scoring import score_texts
 
     scores = score_texts(lines, text.references(split), text.target)
     print(f"{name} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")

@@ -9,7 +9,7 @@ import typer
 
 from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH
-from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
+from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.results import Results, stored_results
 from nmtlab.experiments.shown.children import child_size_view, vocabulary_view

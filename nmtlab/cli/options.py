@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.analysis.access.checks import in_direction, overlap
+from nmtlab.analysis.access.needs import in_direction, overlap_warning
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.run import Run
@@ -81,7 +81,7 @@ def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, 
 
 def say_overlap(run: Run, corpus: ParallelCorpus, split: str) -> None:
     """Print a warning if the run was trained on some of the text that it is scored on."""
-    if found := overlap(run, corpus, split):
+    if found := overlap_warning(run, corpus, split):
         print(found)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from nmtlab.analysis.alignment.reference_links import reference_links
+from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.options import Threads, run_recipe
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import CorpusError, NmtlabError, RunError
@@ -204,7 +204,7 @@ def unpack(
 
 def _stored_scores(run: Run, workspace: Workspace) -> list[str]:
     """Return a line with BLEU and chrF for each stored translation of a text that is still here."""
-    from nmtlab.analysis.access.scores import score_texts
+    from nmtlab.analysis.access.scoring import score_texts
     from nmtlab.analysis.access.translations import stored_translations
 
     found = []

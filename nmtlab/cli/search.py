@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, described, sweep, varied
 from nmtlab.analysis.search.length_baselines import length_models
-from nmtlab.analysis.search.lengths import PLANNED_LENGTHS, length_calibration
+from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, length_calibration
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_length, error_rates
 from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, numbers, open_text, run_recipe, say_overlap
 from nmtlab.cli.tables import print_table

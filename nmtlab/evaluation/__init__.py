@@ -1,7 +1,7 @@
 """Metrics of translation quality and word alignment, and significance tests."""
 
 from nmtlab.evaluation.alignment_error import AlignmentError, alignment_error
-from nmtlab.evaluation.perplexity import perplexity
+from nmtlab.evaluation.resampling import Comparison, paired_bootstrap
 from nmtlab.evaluation.scores import (
     Score,
     bleu,
@@ -9,10 +9,10 @@ from nmtlab.evaluation.scores import (
     chrf,
     chrf_metric,
     default_tokenizer,
+    perplexity,
     tokenized_bleu,
     tokenized_bleu_metric,
 )
-from nmtlab.evaluation.significance import Comparison, paired_bootstrap
 
 __all__ = [
     "AlignmentError",

@@ -21,7 +21,6 @@ def out_of_order(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
     any, or many with the same few.
 
     Args:
-        hypotheses: one per sentence.
         references: of the same sentences.
     """
     places = _places(references)

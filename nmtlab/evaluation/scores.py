@@ -3,6 +3,7 @@
 `references` is always one or more sets, each with one reference per hypothesis, in order.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -44,8 +45,6 @@ def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], tokeniz
     """Return the corpus BLEU of detokenized text (Papineni et al. 2002).
 
     Args:
-        hypotheses: one translation per sentence.
-        references: one or more sets of references.
         tokenize: sacrebleu's tokenizer; `default_tokenizer` picks one for a language.
 
     Raises:
@@ -148,3 +147,21 @@ def _score(metric: Metric, hypotheses: Sequence[str], references: Sequence[Seque
     check_parallel(hypotheses, references)
     value = metric.corpus_score(hypotheses, references).score
     return Score(value, str(metric.get_signature()))
+
+
+def perplexity(negative_log_likelihood: float, tokens: int) -> float:
+    """Return exp(negative log-likelihood / tokens), or infinity if that overflows.
+
+    Args:
+        negative_log_likelihood: in nats, summed over the tokens, without label smoothing.
+        tokens: number of scored tokens, including EOS if scored; at least 1.
+
+    Raises:
+        CorpusError: no tokens.
+    """
+    if tokens < 1:
+        raise CorpusError(f"perplexity over {tokens} tokens: undefined", "score at least one sentence")
+    try:
+        return math.exp(negative_log_likelihood / tokens)
+    except OverflowError:
+        return math.inf

@@ -51,10 +51,6 @@ class Token(NamedTuple):
         """Return where the token is in a sentence as some system segments it, from 0; several if that splits it.
 
         Of several same tokens it is the nearest to the position; without a position, it is all.
-
-        Args:
-            side: of the sentence.
-            tokens: of the sentence.
         """
         if side != self.side:
             return []
@@ -75,7 +71,6 @@ def with_tokens(figure: go.Figure, axes: Mapping[str, tuple[Side, Sequence[str]]
     """Return a figure that knows the tokens at the whole numbers of some of its axes.
 
     Args:
-        figure: changed in place.
         axes: the tokens by the name of an axis, such as `x2`; the axis across it is `y2`.
         types: whether they are words in any order, not the tokens of a sentence.
     """
@@ -99,7 +94,6 @@ def some_words(words: pd.DataFrame, most: int, also: str) -> pd.DataFrame:
     Args:
         words: with a column `word`.
         most: maximum number of rows that are not of the word.
-        also: the word.
     """
     kept = np.arange(len(words)) % max(1, -(-len(words) // most)) == 0
     return words[kept | (words["word"] == also).to_numpy()]

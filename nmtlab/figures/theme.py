@@ -1,14 +1,32 @@
-"""The common style of all figures."""
+"""The common style of all figures, and text that keeps its direction of reading."""
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
 
-from nmtlab.figures.reading import isolated
+_RIGHT_TO_LEFT = ("R", "AL")
+_ISOLATES = {True: "\u2067", False: "\u2066"}  # RIGHT-TO-LEFT ISOLATE, LEFT-TO-RIGHT ISOLATE
+_END = "\u2069"  # POP DIRECTIONAL ISOLATE
+
+
+def is_right_to_left(tokens: Iterable[str]) -> bool:
+    """Return whether most letters of some tokens are of a right-to-left script; those of tags as `<s>` do not count."""
+    words = (token for token in tokens if not (token.startswith("<") and token.endswith(">")))
+    kinds = [unicodedata.bidirectional(letter) for word in words for letter in word]
+    return sum(kind in _RIGHT_TO_LEFT for kind in kinds) > kinds.count("L")
+
+
+def isolated(text: str) -> str:
+    """Return text that keeps its direction, and leaves the text around it its own; unchanged if it is left-to-right."""
+    if not any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text):
+        return text
+    return f"{_ISOLATES[is_right_to_left(text.split())]}{text}{_END}"
+
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """The colour-blind safe palette of Okabe and Ito (2008), without yellow, which is faint on white."""
@@ -69,7 +87,6 @@ def dressed(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
     """Return a figure in the common style.
 
     Args:
-        figure: changed in place.
         title: what it shows, in one line; text from a corpus must be made `plain` first.
         height: in pixels.
     """

@@ -1,6 +1,9 @@
-"""A figure with its numbers: a notebook shows both, a test of the notebook reads the numbers."""
+"""A figure with its numbers, which a notebook's test reads, and in words, for readers who cannot see it."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from html import unescape
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -44,7 +47,6 @@ class View:
 
     Args:
         frame: the numbers, few enough to read.
-        figure: that shows them.
         digits: decimals in the table, few enough to be the same on every machine.
     """
 
@@ -62,3 +64,35 @@ class View:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
         return {"text/plain": repr(self), **self.figure._repr_mimebundle_(include, exclude)}
+
+
+_MAX_NAMES = 6
+
+
+def summary(figure: go.Figure) -> str:
+    """Return a figure's title and one sentence on what is drawn in it; empty for an empty figure."""
+    if not figure.data:
+        return ""
+    title = figure.layout.title.text or "Figure"
+    axes = [_read(axis.title.text) for axis in (figure.layout.yaxis, figure.layout.xaxis)]
+    kinds = " and ".join(_unique(_kind(trace) for trace in figure.data)).capitalize()
+    against = f" of {axes[0]}" * bool(axes[0]) + f" by {axes[1]}" * bool(axes[1])
+    names = _unique(_read(trace.name) for trace in figure.data if trace.showlegend is not False)
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    shown = f": {', '.join(names[:_MAX_NAMES])}{more}" if names else ""
+    return f"{_read(title)}. {kinds}{against}{shown}."
+
+
+def _kind(trace: go.Scatter | go.Bar | go.Heatmap) -> str:
+    if trace.type == "scatter":
+        return "lines" if "lines" in (trace.mode or "lines") else "points"
+    return f"{trace.type}s"
+
+
+def _read(text: str | None) -> str:
+    """Return text of a figure without markup."""
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", text or "").split()))
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text]

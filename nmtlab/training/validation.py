@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from nmtlab.evaluation.perplexity import perplexity
-from nmtlab.evaluation.scores import bleu, default_tokenizer
+from nmtlab.evaluation.scores import bleu, default_tokenizer, perplexity
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import batch_of

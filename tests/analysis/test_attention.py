@@ -6,14 +6,8 @@ import pytest
 import torch
 from support.pointing_model import PointingModel
 
-from nmtlab.analysis.alignment.reference_links import reference_links
-from nmtlab.analysis.alignment.word_pairs import (
-    WordPair,
-    forced_attention,
-    pair_of_words,
-    piece_links,
-    word_pairs,
-)
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, pair_of_words, piece_links, word_pairs
 from nmtlab.analysis.attention.shift import (
     SHIFT,
     attention_error,

@@ -11,11 +11,10 @@ import torch
 from support.hand_made_model import SOURCE, SYSTEMS, TARGET, hand_made_pipeline, random_system, translator
 from support.linear_model import LinearModel
 
-from nmtlab.analysis.alignment.reference_links import reference_links
-from nmtlab.analysis.alignment.word_pairs import word_pairs
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import word_pairs
 from nmtlab.analysis.attention.shift import attention_error, attention_shift, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.agreement import AGREEMENT, AGREEMENT_OF, EXPLANATIONS, agreement
-from nmtlab.analysis.attribution.contrast import Contrast
 from nmtlab.analysis.attribution.contributions import (
     CONTRIBUTIONS,
     METHODS,
@@ -24,8 +23,14 @@ from nmtlab.analysis.attribution.contributions import (
     contributions,
     word_contributions,
 )
-from nmtlab.analysis.attribution.erasure import erasure
-from nmtlab.analysis.attribution.gradients import baseline, input_x_gradient, integrated_gradients, token_scores
+from nmtlab.analysis.attribution.methods import (
+    Contrast,
+    baseline,
+    erasure,
+    input_x_gradient,
+    integrated_gradients,
+    token_scores,
+)
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.models.build import build_model
 from nmtlab.models.interface import TranslationModel

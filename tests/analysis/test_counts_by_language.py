@@ -8,11 +8,11 @@ import torch
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.languages.shared_words import shared_types
 from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.analysis.lexical.embedding_norms import word_norms
 from nmtlab.analysis.lexical.lexicon import system_translations
 from nmtlab.analysis.lexical.logits import decompose
-from nmtlab.analysis.lexical.neighbours import neighbours
-from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
+from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import SearchSettings, named_recipe
 from nmtlab.runs.run import Run

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.search.efficiency import COLUMNS, Options, efficiency, frontier, medians, stored_efficiency
+from nmtlab.analysis.search.translation_speed import COLUMNS, Options, efficiency, frontier, medians, stored_efficiency
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu

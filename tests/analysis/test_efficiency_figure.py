@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.efficiency import efficiency_figure
+from nmtlab.analysis.search.translation_speed import efficiency_figure
 
 MEASURED = pd.DataFrame(
     [

@@ -9,15 +9,16 @@ import pytest
 from nmtlab.analysis.search.length_baselines import (
     BASELINE_LENGTHS,
     BASELINES,
+    Lengths,
     baseline_lengths,
     kernel_shares,
     length_models,
     length_models_figure,
     linear_shares,
     stored_length_models,
+    trained_lengths,
 )
-from nmtlab.analysis.search.lengths import compared_lengths, length_errors, planned_lengths
-from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
+from nmtlab.analysis.search.planned_lengths import compared_lengths, length_errors, planned_lengths
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus

@@ -7,13 +7,13 @@ import pytest
 import sacrebleu
 
 from nmtlab.analysis.search.beams import decoded, described
-from nmtlab.analysis.search.length_weights import (
+from nmtlab.analysis.search.planned_lengths import (
     TRANSLATIONS_BY_LENGTH,
     chosen_texts,
+    length_plan,
     length_sweep,
     translations_by_length,
 )
-from nmtlab.analysis.search.lengths import length_plan
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -75,7 +75,7 @@ def test_a_choice_worked_out_by_hand():
 
 def test_the_text_is_translated_once_for_all_lengths_and_weights(planned, tiny_corpus, monkeypatch):
     TRANSLATIONS_BY_LENGTH.of(planned, corpus=tiny_corpus, search=SEARCH)
-    monkeypatch.setattr("nmtlab.analysis.search.length_weights.open_model", None)
+    monkeypatch.setattr("nmtlab.analysis.search.planned_lengths.open_model", None)
     found = length_sweep(planned, tiny_corpus, SEARCH.model_copy(update={"length_candidates": 1}), (1, 5), (0.5, 1.0))
     assert found[["length_candidates", "length_weight"]].to_numpy().tolist() == [[1, 0.5], [1, 1], [5, 0.5], [5, 1]]
     stored = TRANSLATIONS_BY_LENGTH.of(planned, corpus=tiny_corpus, search=SEARCH)

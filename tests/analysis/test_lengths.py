@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nmtlab.analysis.search.beams import described, outcome
-from nmtlab.analysis.search.lengths import (
+from nmtlab.analysis.search.planned_lengths import (
     PLANNED_LENGTHS,
     calibration_figure,
     length_calibration,

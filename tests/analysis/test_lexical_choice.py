@@ -7,9 +7,8 @@ import pytest
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.attention.shift import attention_error, attention_shift
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, lexical_choice, lexical_sums
-from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
-from nmtlab.analysis.lexical.unknown_words import reference_unknowns
+from nmtlab.analysis.lexical.embedding_norms import norm_correlations, word_norms
+from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, lexical_choice, lexical_sums, reference_unknowns
 from nmtlab.analysis.metrics import find_metric, sums_of, value_of
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import find_recipe

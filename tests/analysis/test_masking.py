@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.packed import packed_folder
 
-from nmtlab.analysis.alignment.reference_links import kept_links
+from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.attention.masking import MASKING, masking_figure, masking_summary
 from nmtlab.analysis.attention.shift import attention_shift
 from nmtlab.errors import RunError

@@ -17,7 +17,7 @@ from support.packed import packed_folders
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.declared import declared_analyses
-from nmtlab.analysis.lexical.norms import WORD_NORMS
+from nmtlab.analysis.lexical.embedding_norms import WORD_NORMS
 from nmtlab.errors import RunError
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.answers import AnswerKey, store_answer

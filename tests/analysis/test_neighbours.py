@@ -13,7 +13,7 @@ from support.hand_made_model import (
 )
 from support.hand_made_model import translator as translator_of
 
-from nmtlab.analysis.lexical.neighbours import neighbours
+from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.errors import NmtlabError
 
 COUNTS = {"Chan": 40, "Fauci": 8, "Jenner": 20}

@@ -19,7 +19,7 @@ from support.hand_made_model import (
     translator,
 )
 
-from nmtlab.analysis.lexical.norms import (
+from nmtlab.analysis.lexical.embedding_norms import (
     NORMS_BY_FREQUENCY,
     norm_bins,
     norm_correlations,

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from nmtlab.analysis.dynamics.progress import training_progress
+from nmtlab.analysis.dynamics.convergence import training_progress
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 

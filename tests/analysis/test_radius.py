@@ -5,7 +5,7 @@ import math
 import pytest
 from support.hand_made_model import hand_made_pipeline
 
-from nmtlab.analysis.lexical.radius import last_perplexity
+from nmtlab.analysis.dynamics.convergence import last_perplexity
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter

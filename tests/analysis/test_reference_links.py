@@ -3,8 +3,8 @@
 import pytest
 from support.learned import learned_run
 
-from nmtlab.analysis.alignment.reference_links import kept_links, reference_links
-from nmtlab.analysis.alignment.word_pairs import word_pairs
+from nmtlab.analysis.access.reference_links import kept_links, reference_links
+from nmtlab.analysis.access.word_pairs import word_pairs
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.text.artificial import ArtificialSettings, write_corpus

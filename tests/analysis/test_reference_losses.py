@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.packed import packed_folder
 
-from nmtlab.analysis.search.reference_losses import (
+from nmtlab.analysis.search.unseen_lengths import (
     LOSSES_BY_REST,
     REFERENCE_LOSSES,
     loss_of_rests,

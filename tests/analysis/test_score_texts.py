@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from nmtlab.analysis.access.scores import compare_texts, has_words, score_texts
+from nmtlab.analysis.access.scoring import compare_texts, has_words, score_texts
 
 SENTENCE = "他有一只黑色的猫，很好。"
 

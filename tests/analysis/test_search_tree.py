@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nmtlab.analysis.search.beams import decoded
-from nmtlab.analysis.search.lengths import length_plan
+from nmtlab.analysis.search.planned_lengths import length_plan
 from nmtlab.analysis.search.search_tree import (
     SEARCH_TREE,
     best_of_all,

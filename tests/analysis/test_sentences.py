@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sacrebleu import sentence_chrf
 
-from nmtlab.analysis.access.sentences import Text, sentences, texts
+from nmtlab.analysis.access.texts import Text, sentences, texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import CorpusError
 from nmtlab.runs.pack import dev_sentences, pack

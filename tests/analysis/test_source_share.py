@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.scripted_model import ScriptedModel
 
-from nmtlab.analysis.attribution.erasure import prefix_erasure
+from nmtlab.analysis.attribution.methods import prefix_erasure
 from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, dependence, repeats, source_share_figure
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.vocabulary import EOS

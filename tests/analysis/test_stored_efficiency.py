@@ -5,8 +5,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search import efficiency as module
-from nmtlab.analysis.search.efficiency import (
+from nmtlab.analysis.search import translation_speed as module
+from nmtlab.analysis.search.translation_speed import (
     COLUMNS,
     FOLDER,
     frontier,

@@ -6,8 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, sweep, varied
-from nmtlab.analysis.search.sweeps import SWEEPS, stored_sweeps, sweep_figure
+from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, SWEEPS, stored_sweeps, sweep, sweep_figure, varied
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run

@@ -5,7 +5,7 @@ import itertools
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.tree_labels import APART, Scale, labelled_nodes, placed_labels
+from nmtlab.analysis.search.tree_figure import APART, Scale, labelled_nodes, placed_labels
 
 COLUMNS = ["step", "slot", "parent", "piece", "log_prob", "ended", "dropped", "best", "reference"]
 TREE = pd.DataFrame(

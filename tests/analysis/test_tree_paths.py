@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from nmtlab.analysis.search.search_tree import search_tree
-from nmtlab.analysis.search.tree_paths import continue_from, path_to, reference_path
+from nmtlab.analysis.search.search_tree import continue_from, path_to, reference_path, search_tree
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search

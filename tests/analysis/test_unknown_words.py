@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
-from nmtlab.analysis.lexical.unknown_words import (
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.lexical.lexical_choice import (
     in_reference,
     reference_unknowns,
     unknown_summary,

@@ -12,7 +12,7 @@ import sys
 import pytest
 import sacrebleu
 
-from nmtlab.analysis.access.scores import run_perplexity
+from nmtlab.analysis.access.scoring import run_perplexity
 from nmtlab.recipe import load_recipe, named_recipe, recipe_names
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.lexical.norms import WORD_NORMS
+from nmtlab.analysis.lexical.embedding_norms import WORD_NORMS
 from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter

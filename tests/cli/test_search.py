@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.search.length_baselines import BASELINES, baseline_lengths
-from nmtlab.analysis.search.lengths import length_errors
+from nmtlab.analysis.search.planned_lengths import length_errors
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.workspace import Workspace

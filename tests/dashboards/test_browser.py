@@ -9,18 +9,24 @@ import pandas as pd
 import pytest
 from support.shown import Shown, eventually, near
 
-from nmtlab.analysis.access.sentences import sentences, texts
+from nmtlab.analysis.access.texts import sentences, texts
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth
+from nmtlab.analysis.lexical.embedding_norms import word_norms
 from nmtlab.analysis.lexical.lexicon import system_translations, table_translations
 from nmtlab.analysis.lexical.logits import decompose, with_radius
-from nmtlab.analysis.lexical.neighbours import neighbours
-from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
-from nmtlab.analysis.search.efficiency import NOISE, SETTING, frontier, medians, stored_efficiency
-from nmtlab.analysis.search.search_tree import best_of_all, ended_hypotheses, ranked, search_tree
-from nmtlab.analysis.search.tree_paths import continue_from, path_to
+from nmtlab.analysis.search.search_tree import (
+    best_of_all,
+    continue_from,
+    ended_hypotheses,
+    path_to,
+    ranked,
+    search_tree,
+)
+from nmtlab.analysis.search.translation_speed import NOISE, SETTING, frontier, medians, stored_efficiency
+from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.results.judgement import NOT_KEPT

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search import efficiency as module
-from nmtlab.analysis.search.efficiency import COSTS, NOISE, frontier, medians, new_file, stored_efficiency
+from nmtlab.analysis.search import translation_speed as module
+from nmtlab.analysis.search.translation_speed import COSTS, NOISE, frontier, medians, new_file, stored_efficiency
 from nmtlab.dashboards.pages.efficiency import EfficiencyPage
 from nmtlab.workspace import RESULTS, Workspace
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from dashboards.conftest import workspace_of
 
-from nmtlab.analysis.alignment.reference_links import kept_links
+from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.attention.shift import attention_shift, sink_summary
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.lexical.choices import rare_choices

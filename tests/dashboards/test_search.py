@@ -8,18 +8,23 @@ import pytest
 import torch
 from support.packed import DATA, link_packed
 
-from nmtlab.analysis.search.beams import sweep, varied
+from nmtlab.analysis.search.beams import SWEEPS, sweep, varied
 from nmtlab.analysis.search.length_baselines import BASELINES, length_models
-from nmtlab.analysis.search.lengths import (
+from nmtlab.analysis.search.planned_lengths import (
     PLANNED_LENGTHS,
     length_calibration,
     length_errors,
     length_plan,
 )
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS
-from nmtlab.analysis.search.search_tree import LOG_PROB, ended_hypotheses, first_empty_rank, search_tree
-from nmtlab.analysis.search.sweeps import SWEEPS
-from nmtlab.analysis.search.tree_paths import continue_from, path_to
+from nmtlab.analysis.search.search_tree import (
+    LOG_PROB,
+    continue_from,
+    ended_hypotheses,
+    first_empty_rank,
+    path_to,
+    search_tree,
+)
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.pages.search import SearchPage, _verdict
 from nmtlab.recipe import SearchSettings

@@ -5,8 +5,8 @@ import shutil
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.states.neighbours import state_neighbours
 from nmtlab.analysis.states.projection import state_projection, word_projection
-from nmtlab.analysis.states.state_neighbours import state_neighbours
 from nmtlab.dashboards.pages.norms import NormsPage
 from nmtlab.dashboards.parts import projection
 from nmtlab.runs.run import Run

@@ -13,9 +13,13 @@ from nmtlab.analysis.metrics import find_metric, scored_text, scorer_of, stored_
 from nmtlab.analysis.quoted import REPEATED
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.search.length_baselines import baseline_lengths
-from nmtlab.analysis.search.length_weights import length_sweep
-from nmtlab.analysis.search.lengths import ORACLE_LENGTHS, length_errors, oracle_lengths, planned_lengths
-from nmtlab.analysis.search.reference_losses import losses_by_rest, losses_by_seen, reference_losses
+from nmtlab.analysis.search.planned_lengths import (
+    ORACLE_LENGTHS,
+    length_errors,
+    length_sweep,
+    oracle_lengths,
+    planned_lengths,
+)
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.searched import (
     FEW,
@@ -27,6 +31,7 @@ from nmtlab.analysis.search.searched import (
     searched_empty,
     searched_length,
 )
+from nmtlab.analysis.search.unseen_lengths import losses_by_rest, losses_by_seen, reference_losses
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.recipe import SearchSettings

@@ -6,7 +6,7 @@ import pytest
 from nmtlab.analysis.attention.weights import attention_figure
 from nmtlab.analysis.lexical.lexicon import lexicon_figure
 from nmtlab.figures.marks import Token, token_at
-from nmtlab.figures.reading import is_right_to_left, isolated
+from nmtlab.figures.theme import is_right_to_left, isolated
 
 HEBREW, UYGHUR = "▁הספר", "▁كىتاب"
 

@@ -2,8 +2,8 @@
 
 import plotly.graph_objects as go
 
-from nmtlab.figures.summary import summary
 from nmtlab.figures.theme import dressed, plain
+from nmtlab.figures.view import summary
 
 
 def test_title_kinds_axes_and_names_are_told():

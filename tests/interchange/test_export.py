@@ -12,7 +12,7 @@ import torch
 from support.learned import LEARNED, learned_run
 from typer.testing import CliRunner
 
-from nmtlab.analysis.lexical.norms import word_norms
+from nmtlab.analysis.lexical.embedding_norms import word_norms
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model

@@ -13,7 +13,7 @@ from support.foreign_models import write_json
 from typer.testing import CliRunner
 
 from nmtlab.analysis.lexical.choices import rare_choices
-from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY, word_norms
+from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY, word_norms
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.interchange.huggingface import import_model

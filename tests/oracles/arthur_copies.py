@@ -7,8 +7,8 @@ Needs the runs of `nmtlab reproduce table-3.6 --scale small`.
 
 import numpy as np
 
-from nmtlab.analysis.alignment.word_pairs import word_pairs
-from nmtlab.analysis.lexical.unknown_words import reference_unknowns
+from nmtlab.analysis.access.word_pairs import word_pairs
+from nmtlab.analysis.lexical.lexical_choice import reference_unknowns
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus

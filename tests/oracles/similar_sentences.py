@@ -17,8 +17,8 @@ from nmtlab.experiments.measured import measured
 from nmtlab.experiments.results.score_differences import score_differences
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.runs.listing import open_run_of
+from nmtlab.text.checks.overlap import similar
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.similar import similar
 from nmtlab.workspace import Workspace
 
 TEST_BLEU = find_metric("test-bleu")

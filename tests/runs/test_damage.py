@@ -15,7 +15,7 @@ import torch
 from safetensors import safe_open
 from support.packed import packed_folders
 
-from nmtlab.analysis.lexical.norms import WORD_NORMS
+from nmtlab.analysis.lexical.embedding_norms import WORD_NORMS
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.answers import AnswerKey, store_answer

@@ -13,8 +13,8 @@ from support.grown import ADJECTIVES, LANGUAGES, NOUNS, VERBS, content_forms, ev
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import FAMILY, ArtificialLanguage, ArtificialSettings
 from nmtlab.text.artificial.concepts import Concepts
-from nmtlab.text.artificial.english import English
 from nmtlab.text.artificial.grammar import BLOCK, Block, Grammar
+from nmtlab.text.artificial.language import English
 from nmtlab.text.segmentation.transliteration import UYGHUR_LATIN
 
 SPLITS = ("train", "dev", "test")

@@ -1,7 +1,7 @@
 import pytest
 
-from nmtlab.text.corpora.blank import is_blank
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
+from nmtlab.text.corpora.lines import is_blank
 
 BLANK = ["", " \t", "\u3000\u2028", "\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", " \u200e\n\u200b", "▁", "▁▁ ▁"]
 

@@ -10,7 +10,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import ImportReport, build
 from nmtlab.text.corpora.lines import read_lines, write_lines
 from nmtlab.text.corpora.splitting import HoldOut
-from nmtlab.text.importers.table import import_table
+from nmtlab.text.importers.tabular import import_table
 from nmtlab.text.importers.text import import_text
 
 NO_SPLIT = HoldOut(dev=0, test=0)

@@ -8,8 +8,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.splitting import HoldOut
-from nmtlab.text.importers.gettext import find_catalogues, import_gettext, read_catalogues
-from nmtlab.text.importers.messages import placeholders, plain_pair
+from nmtlab.text.importers.gettext import find_catalogues, import_gettext, placeholders, plain_pair, read_catalogues
 
 LOCALE = Path("/usr/share/locale")
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: tr\\n"\n\n'

@@ -8,7 +8,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.splitting import HoldOut
-from nmtlab.text.importers.table import import_table
+from nmtlab.text.importers.tabular import import_table
 
 PAIRS = [
     (f'U "gap {n}" dedi' if n % 3 else f"{n} gap", f'"so {n}", she said' if n % 4 else f"so {n}") for n in range(20)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpora import digest_set as marks_module
-from nmtlab.text.corpora.digest_set import Marks
+from nmtlab.text.corpora import cleaning
+from nmtlab.text.corpora.cleaning import Marks
 
 
 @given(st.lists(st.binary(min_size=2, max_size=2)))
@@ -24,7 +24,7 @@ def test_it_knows_what_it_has_seen(digests):
 
 
 def test_it_may_be_larger_than_the_memory_it_has(monkeypatch):
-    monkeypatch.setattr(marks_module, "_CACHE_KIB", 64)
+    monkeypatch.setattr(cleaning, "_CACHE_KIB", 64)
     draw = random.Random(1)
     digests = [draw.randbytes(16) for _ in range(30_000)]
     with Marks() as marks:

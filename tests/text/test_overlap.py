@@ -5,7 +5,6 @@ from nmtlab.text.checks.overlap import (
     THESIS_LIMITS,
     LengthLimits,
     overlap,
-    overlap_of,
     segmentations,
     training_sizes,
 )
@@ -31,8 +30,13 @@ def texts(tmp_path_factory):
     return corpora
 
 
+def learned(texts, *sizes):
+    """Return words, and subwords of some sizes learned on a child and its parent."""
+    return segmentations(texts[::-1], sizes)
+
+
 def test_shares_of_words_are_those_counted_by_hand(texts):
-    frame = overlap(*texts, sizes=()).set_index("split")
+    frame = overlap(learned(texts), *texts).set_index("split")
     # The child's training text has a, casa, vella, o, can, e, of which the parent has a, casa and o.
     train, dev = frame.loc["train"], frame.loc["dev"]
     assert (train["types"], train["shared_types"], train["type_share"]) == (6, 3, 0.5)
@@ -43,25 +47,25 @@ def test_shares_of_words_are_those_counted_by_hand(texts):
 
 
 def test_a_vocabulary_of_the_most_frequent_words_leaves_out_the_others_on_both_sides(texts):
-    train = overlap(*texts, sizes=(), words=2).set_index("split").loc["train"]
+    train = overlap(learned(texts), *texts, words=2).set_index("split").loc["train"]
     # a, can and casa come twice in the child; the first two by the alphabet are kept. The parent keeps a and casa.
     assert (train["types"], train["shared_types"]) == (2, 1)
 
 
 def test_subwords_share_more_the_smaller_they_are(texts):
-    frame = overlap(*texts, sizes=(24, 30))
+    frame = overlap(learned(texts, 24, 30), *texts)
     train = frame[frame["split"] == "train"].set_index("segmentation")["token_share"]
     assert train.index.tolist() == ["words", "bpe 24", "bpe 30"]
     assert train["bpe 24"] >= train["bpe 30"] > train["words"]
 
 
 def test_sentences_and_words_within_the_limits_are_those_counted_by_hand(texts):
-    frame = training_sizes(*texts, sizes=(), limits=LengthLimits(words=3))
+    frame = training_sizes(learned(texts), *texts, limits=LengthLimits(words=3))
     counted = ["text", "sentences", "left_out", "source_tokens", "target_tokens", "tokens"]
     # The child's second pair has five source words. A Moses word is a white-space word here.
     assert frame[counted].to_numpy().tolist() == [["parent", 3, 0, 7, 6, 13], ["child", 2, 1, 4, 4, 8]]
     assert frame["corpus"].tolist() == [text.name for text in texts]
-    whole = training_sizes(*texts, sizes=(), limits=LengthLimits())
+    whole = training_sizes(learned(texts), *texts, limits=LengthLimits())
     assert whole["sentences"].tolist() == [3, 3]
 
 
@@ -69,7 +73,7 @@ def test_the_limits_of_the_thesis_are_on_words_for_words_and_on_subwords_for_sub
     for side in ("cc", "en"):
         write_lines(tmp_path / f"train.{side}", [" ".join("abcde" * 6), " ".join("abcde" * 6 + "a"), "abcde " * 51])
     corpus = ParallelCorpus.open(tmp_path, "cc", "en")
-    frame = training_sizes(corpus, corpus, sizes=(10,)).set_index(["segmentation", "text"])
+    frame = training_sizes(learned((corpus, corpus), 10), corpus, corpus).set_index(["segmentation", "text"])
     assert (THESIS_LIMITS.words, THESIS_LIMITS.subwords) == (50, 60)
     counted = ["sentences", "left_out", "source_tokens", "tokens"]
     # The pairs have 30, 31 and 51 words. Ten types are the special ones, the mark of a word's beginning and the five
@@ -79,12 +83,12 @@ def test_the_limits_of_the_thesis_are_on_words_for_words_and_on_subwords_for_sub
 
 
 def test_longer_pairs_can_be_left_out_of_the_comparison(texts):
-    frame = overlap(*texts, sizes=(), limits=LengthLimits(words=3)).set_index("split")
+    frame = overlap(learned(texts), *texts, limits=LengthLimits(words=3)).set_index("split")
     # Without the pair of five words the child's training text has a, casa, vella and can; the dev text is whole.
     assert frame.loc["train", ["types", "shared_types", "tokens"]].tolist() == [4, 2, 4]
     assert frame.loc["dev", ["types", "tokens"]].tolist() == [5, 6]
-    learned = segmentations((texts[1], texts[0]), sizes=(24,))
-    short, whole = (overlap_of(learned, *texts, limits=LengthLimits(subwords=most)) for most in (6, 0))
+    segmented = learned(texts, 24)
+    short, whole = (overlap(segmented, *texts, limits=LengthLimits(subwords=most)) for most in (6, 0))
     assert short["tokens"].tolist()[2] < whole["tokens"].tolist()[2]
     assert short["tokens"].tolist()[3] == whole["tokens"].tolist()[3]
 

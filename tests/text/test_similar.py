@@ -4,9 +4,9 @@ import random
 
 import pytest
 
+from nmtlab.text.checks.overlap import shares_similar, similar
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
-from nmtlab.text.corpora.similar import shares_similar, similar
 
 
 @pytest.mark.parametrize("alike", [0.1, 0.5, 0.7, 1.0])

@@ -7,9 +7,9 @@ import pytest
 import torch
 from conftest import write_split
 
-from nmtlab.analysis.access.checks import in_direction, overlap
-from nmtlab.analysis.access.scores import run_perplexity
-from nmtlab.analysis.access.sentences import by_title, sentences, texts
+from nmtlab.analysis.access.needs import in_direction, overlap_warning
+from nmtlab.analysis.access.scoring import run_perplexity
+from nmtlab.analysis.access.texts import by_title, sentences, texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.search.beams import DECODED
 from nmtlab.errors import CorpusError, RunError
@@ -201,8 +201,8 @@ def test_a_score_on_text_that_overlaps_carries_a_warning_in_every_direction_of_i
     for shared, warned in (({"dev": 1}, [tiny, back]), ({"dev of upper (target side, in another corpus)": 2}, [upper])):
         run = Run(many.folder)
         run.environment["overlap"] = shared
-        assert [corpus for corpus in (tiny, back, upper) if overlap(run, corpus, "dev")] == warned
-        assert not any(overlap(run, corpus, "test") for corpus in (tiny, back, upper))
+        assert [corpus for corpus in (tiny, back, upper) if overlap_warning(run, corpus, "dev")] == warned
+        assert not any(overlap_warning(run, corpus, "test") for corpus in (tiny, back, upper))
 
 
 def test_the_texts_of_a_run_are_those_of_all_its_directions(many, here, tiny):

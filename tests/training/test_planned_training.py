@@ -7,8 +7,8 @@ from support.zoo import KINDS
 
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.analysis.lexical.embedding_norms import word_norms
 from nmtlab.analysis.lexical.logits import decompose
-from nmtlab.analysis.lexical.norms import word_norms
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run

@@ -12,7 +12,6 @@ def word_ceiling(references: Sequence[str], language: str, rules: WordRules = "u
 
     Args:
         references: one per sentence.
-        language: of the text.
         rules: of the words.
     """
     words = Words(language, rules=rules)

@@ -68,7 +68,6 @@ def source_vectors(system: Translator, *languages: str) -> Tensor:
     Without private units (thesis 4.2) they are the same in all languages.
 
     Args:
-        system: a neural one.
         languages: codes; if it reads none of them, the vectors are those of the source language in use.
     """
     source, target = system.languages
@@ -78,11 +77,7 @@ def source_vectors(system: Translator, *languages: str) -> Tensor:
 
 @torch.inference_mode()
 def output_vectors(model: TranslationModel) -> Tensor:
-    """Return the vectors of the types that a model can produce, (C, D), as the inner products of its logits use them.
-
-    Args:
-        model: in evaluation mode.
-    """
+    """Return the vectors of the types that a model can produce, (C, D), as its logits' inner products use them."""
     products = model.inner_products(forced_states(model, [[UNK, EOS]], [[UNK]]))  # the same in every state
     return torch.cat([products[name].rows for name in WORD_TERMS if name in products], dim=1)
 
@@ -96,7 +91,6 @@ def forced_states(model: TranslationModel, source: Sequence[Sequence[int]], targ
     """Return the decoder states under forced targets, (tokens, E), concatenated over sentences.
 
     Args:
-        model: in evaluation mode.
         source: ids of each sentence, ending in EOS.
         target: ids of each sentence as from `scored_ids`; the state of a token depends on the tokens before it and, if
             the model plans lengths, on their total number.

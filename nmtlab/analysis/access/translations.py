@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import in_direction
 from nmtlab.files import write_text
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -31,16 +31,10 @@ def translations(
     They are read from the run's folder if the same text was translated before with the same weights and settings.
 
     Args:
-        run: a trained run.
         corpus: the text, whose direction the run must be able to translate.
-        split: train, dev or test.
-        search: search settings; the recipe's if not given.
         machine: where to compute; torch's choice if not given.
         on_progress: called with the number of lines just done.
         on_unkept: called with the error if the translations could not be stored.
-
-    Raises:
-        CorpusError: no such split, or other languages.
     """
     search = search or run.recipe.search
     run = in_direction(run, corpus)
@@ -69,11 +63,7 @@ def translations(
 def stored_translations(
     run: Run, corpus: ParallelCorpus, split: str, search: SearchSettings | None = None
 ) -> list[str] | None:
-    """Return a run's stored translations of a split, None if there are none; arguments as for `translations`.
-
-    Raises:
-        CorpusError: no such split.
-    """
+    """Return a run's stored translations of a split, None if there are none; arguments as for `translations`."""
     source = list(corpus.lines(split, corpus.source))
     if not run.translates(*corpus.direction):
         return None
@@ -89,7 +79,6 @@ def translations_by_text(run: Run, split: str, made_by: str = "", corpus: str = 
 
     Args:
         run: of any kind.
-        split: train, dev or test.
         made_by: another way to translate, as of `store_translations`.
         corpus: name of the only corpus that is wanted; of text without a recorded name, that of the training corpus.
     """
@@ -111,9 +100,7 @@ def store_translations(folder: Path, run: Run, split: str, source: list[str], li
     Args:
         folder: of the packed run.
         run: that made them, opened in their direction.
-        split: of the text.
         source: its source sentences.
-        lines: the translations.
         made_by: names the way in which they were made.
     """
     facts = _facts(run, source, split, run.recipe.search, made_by)

@@ -43,8 +43,6 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     of which `<s>`, the tag of the target language, or `<s>` and then the tag are the first.
 
     Args:
-        system: a Transformer with weights, or a translator.
-        source: a sentence.
         target: a translation to force; the system's own translation if not given.
 
     Returns:
@@ -54,7 +52,6 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
 
     Raises:
         CorpusError: the source sentence is blank.
-        RunError: the system is no Transformer, or has no weights.
     """
     translator = opened(system)
     model = translator.model
@@ -104,7 +101,6 @@ def head_summary(weights: pd.DataFrame, kind: AttentionKind = "cross-attention")
 
     Args:
         weights: rows of `all_heads`, of one system.
-        kind: of attention.
 
     Returns:
         A row for each head: `layer`, `head`; `entropy` in bits, mean over the positions; `first` and `last`, the mean
@@ -128,7 +124,6 @@ def heads_figure(weights: pd.DataFrame, kind: AttentionKind = "cross-attention")
 
     Args:
         weights: rows of `all_heads`, with their `run`, of one run.
-        kind: of attention.
     """
     weights = weights[weights["kind"] == kind]
     title = f"{kind.capitalize()} of {plain(weights['run'].iloc[0])}"

@@ -32,10 +32,7 @@ class Look(NamedTuple):
     """How the weights of a heatmap look.
 
     Args:
-        title: of the figure.
-        unit: of the weights.
         low, high: ends of the colour scale.
-        colours: of the scale.
         hover: what is said of two tokens, `customdata`, and their weight `z`.
     """
 
@@ -54,7 +51,6 @@ def heatmaps(
 
     Args:
         weights: rows of `weights.attention`, or others of this form, with their `run`.
-        look: of the heatmaps.
         links: token pairs to mark with a ring.
         layer, head: as of `shown_weights`.
     """

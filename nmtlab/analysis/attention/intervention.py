@@ -20,8 +20,6 @@ class Intervention(NamedTuple):
     """A translation decoded again with moved attention.
 
     Args:
-        text: plain text.
-        hypothesis: that the text is of, with its probability under the moved attention.
         before: probability of the original token at the position, with the system's attention.
         after: the same with the moved attention.
     """
@@ -39,7 +37,6 @@ def redecode(
 
     Args:
         system: a run with weights, or a translator; it must not plan lengths.
-        source: the source sentence.
         target: a translation, the system's or any other.
         position: of the target token whose attention is moved, from 0; the number of tokens means EOS.
         source_position: of the source token that attention is moved to, from 0; the number of tokens means EOS.
@@ -48,7 +45,6 @@ def redecode(
 
     Raises:
         NmtlabError: no such position, or it cannot be attended to.
-        RunError: a phrase-based run, one without weights, or one that plans lengths.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline

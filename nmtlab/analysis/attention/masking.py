@@ -14,9 +14,8 @@ import plotly.graph_objects as go
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import NEURAL, RECURRENCE, WEIGHTS
-from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.access.needs import NEURAL, RECURRENCE, WEIGHTS, in_direction
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -47,12 +46,8 @@ def masked_losses(
 
     Args:
         run: a trained recurrent system.
-        corpus: in the run's languages.
-        split: train, dev or test.
         links: word links of each pair of the split, as from `gold_links` or a word aligner.
         place: the source word that is hidden in each sentence, with all of its pieces.
-        machine: where to compute; the recipe's settings if not given.
-        on_progress: called with the number of pairs just done.
 
     Returns:
         A row for each target word of a pair with several source words: `line`, from 1; `target_position`, from 0;
@@ -61,7 +56,6 @@ def masked_losses(
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
-        RunError: its weights cannot be read.
     """
     run = in_direction(run, corpus)
     pairs = [pair for pair in word_pairs(run, corpus, split, links) if len(pair.source_words) > 1]
@@ -94,7 +88,6 @@ def masking_figure(losses: pd.DataFrame, place: Place = "first") -> go.Figure:
 
     Args:
         losses: rows of `masked_losses`, with their `run`.
-        place: of the hidden word.
     """
     figure = go.Figure()
     costs = masking_summary(losses)

@@ -12,10 +12,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
-from nmtlab.analysis.alignment.reference_links import reference_links
-from nmtlab.analysis.alignment.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings
@@ -52,13 +51,8 @@ def attention_shift(
     alignment does, and the more links a word has, the smaller is its shift.
 
     Args:
-        run: a trained neural system.
-        corpus: in the run's languages.
-        split: train, dev or test.
         links: word links of each pair of the split, as from `gold_links` or a word aligner.
         limit: number of pairs to use, from the first; all if not given.
-        machine: where to compute; the recipe's settings if not given.
-        on_progress: called with the number of pairs just done.
 
     Returns:
         A row for each target word: `run`; `line`, from 1; `target_position` and `target_word`; `unknown`, whether the
@@ -69,7 +63,6 @@ def attention_shift(
 
     Raises:
         CorpusError: no such split, other languages, or links that do not belong to it.
-        RunError: the run is phrase-based, or its weights cannot be read.
     """
     run = in_direction(run, corpus)
     pairs = word_pairs(run, corpus, split, links, limit)
@@ -81,8 +74,6 @@ def peak_shifts(name: str, pairs: Sequence[WordPair], weights: Sequence[np.ndarr
     """Return the rows of `attention_shift`.
 
     Args:
-        name: for the column `run`.
-        pairs: with their links.
         weights: attention in each pair, (target words, source words).
     """
     rows = [row for pair, matrix in zip(pairs, weights, strict=True) for row in _peaks(pair, matrix)]
@@ -202,9 +193,7 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
     """Return the counts behind `sink_summary` for each sentence of a text, by the links of `reference_links`.
 
     Args:
-        run: a trained neural system.
         corpus: in its languages, with its training text.
-        part: the split, dev or test.
 
     Returns:
         A row for each sentence that has words with a single link: `line`, from 1; `words`, their number; how many of
@@ -212,7 +201,6 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run is phrase-based, or has no weights.
     """
     run = in_direction(run, corpus)
     marked = _marked(attention_shift(run, corpus, part, reference_links(run.pipeline, corpus, part)))

@@ -24,8 +24,6 @@ def attention(system: RunOrSystem, source: str, target: str | None = None) -> pd
     """Return the attention of a system in one sentence.
 
     Args:
-        system: a neural run with weights, or a translator.
-        source: a sentence.
         target: a translation to force; the system's own translation if not given.
 
     Returns:
@@ -37,7 +35,6 @@ def attention(system: RunOrSystem, source: str, target: str | None = None) -> pd
 
     Raises:
         CorpusError: the source sentence is blank.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     pair = pieces_of(translator, source, target)
@@ -123,8 +120,6 @@ def weights_frame(pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> p
     """Return weights between the tokens of a pair, (layers, heads, |y|, S), as the rows of `attention`.
 
     Args:
-        pipeline: of the system.
-        pair: of source and target.
         weights: of attention, or any other measure of what a source token means to a target token.
     """
     layer, head, t, s = (axis.ravel() for axis in np.indices(weights.shape))

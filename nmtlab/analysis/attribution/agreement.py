@@ -8,10 +8,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
-from nmtlab.analysis.alignment.reference_links import reference_links
-from nmtlab.analysis.alignment.word_pairs import forced_attention, word_pairs
+from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.contributions import METHODS, Method, word_contributions
 from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
@@ -33,9 +32,7 @@ def agreement(
     Links are those of `reference_links`. Attention is the mean over the heads of the last layer.
 
     Args:
-        run: a trained neural system.
         corpus: in its languages, with its training text or with links.
-        part: the split, dev or test.
         method: attention, or one of `contributions`.
         sample: number of sentence pairs, drawn as by `draw_sample`.
 
@@ -45,7 +42,6 @@ def agreement(
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run is phrase-based, or has no weights.
     """
     run = in_direction(run, corpus)
     links = reference_links(run.pipeline, corpus, part)
@@ -62,18 +58,8 @@ AGREEMENT_OF = Analysis(
     agreement,
     needs=(NEURAL, WEIGHTS),
     version=1,
-    columns=(
-        "words",
-        "first",
-        "first_linked",
-        "last",
-        "last_linked",
-        "on",
-        "on_if_moved",
-        "most_frequent",
-        "error_rate",
-        "precision",
-        "recall",
+    columns=tuple(
+        "words first first_linked last last_linked on on_if_moved most_frequent error_rate precision recall".split()
     ),
 )
 

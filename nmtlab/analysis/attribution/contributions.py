@@ -11,12 +11,10 @@ import plotly.graph_objects as go
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of
-from nmtlab.analysis.alignment.word_pairs import WordPair, between_words
+from nmtlab.analysis.access.word_pairs import WordPair, between_words
 from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps
 from nmtlab.analysis.attention.weights import peaks, pieces_of, weights_frame
-from nmtlab.analysis.attribution.contrast import Contrast
-from nmtlab.analysis.attribution.erasure import erasure
-from nmtlab.analysis.attribution.gradients import input_x_gradient, integrated_gradients
+from nmtlab.analysis.attribution.methods import Contrast, erasure, input_x_gradient, integrated_gradients
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import DIVERGING
 from nmtlab.models.interface import TranslationModel
@@ -63,8 +61,6 @@ def contributions(
     this token and not the other (Yin and Neubig 2022).
 
     Args:
-        system: a neural run with weights, or a translator.
-        source: a sentence.
         target: a translation to force; the system's own translation if not given.
         method: see `erasure` and `gradients`. Subword systems have hardly seen `<unk>` in training: erase instead.
         instead: the position and the word to compare with.
@@ -76,7 +72,6 @@ def contributions(
     Raises:
         CorpusError: the source sentence is blank.
         NmtlabError: no such position, or a word that the system cannot produce.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     pair = pieces_of(translator, source, target)
@@ -120,10 +115,8 @@ def word_contributions(
     """Return the contributions in each pair under its forced target, (target words, source words).
 
     Args:
-        system: a neural one.
         pairs: split into words by the system's pipeline.
         method: as of `contributions`.
-        on_progress: called with the number of pairs just done.
     """
     found = []
     for pair in pairs:

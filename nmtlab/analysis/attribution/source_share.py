@@ -12,11 +12,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS
-from nmtlab.analysis.attribution.erasure import erasure, prefix_erasure
-from nmtlab.figures.reading import isolated
-from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
+from nmtlab.analysis.attribution.methods import erasure, prefix_erasure
+from nmtlab.figures.theme import BELOW, dressed, isolated, name_in_lines, styles
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row

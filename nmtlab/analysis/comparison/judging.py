@@ -61,7 +61,6 @@ class Sheet:
         folder: where the judgements of all sheets are kept, such as in the folder of the system's run.
         compared: with both systems; of several seeds, the first translations are judged.
         system: the one.
-        than: the other.
     """
 
     def __init__(self, folder: Path, compared: Compared, system: str, than: str) -> None:
@@ -95,7 +94,6 @@ class Sheet:
 
         Args:
             person: a name, not empty.
-            line: of the sentence.
             choice: the better side, or `equal`.
 
         Raises:

@@ -16,9 +16,6 @@ RECIPES = "Recipes of these runs: the settings in which they differ"
 def differing_settings(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the fields in which the recipes of runs differ, in the order of the recipe.
 
-    Args:
-        runs: any, with different labels.
-
     Returns:
         A row for each field: `setting`, such as `training.label_smoothing`; for each run, in a column named after its
         label, the value as text, empty if its family of models has no such field; `meaning`, the field's explanation.

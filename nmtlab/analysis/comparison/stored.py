@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from nmtlab.analysis.access.sentences import MOST, Text
+from nmtlab.analysis.access.texts import MOST, Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.lexical.gold import gold_names
@@ -40,8 +40,6 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
 
     Args:
         runs: that translate in the text's direction; those without stored translations of it are left out.
-        text: dev or test.
-        most: maximum number of sentences, from the first.
 
     Raises:
         RunError: no run has stored translations of this text.

@@ -1,9 +1,10 @@
-"""Did training converge, and from which update on? (thesis 3.3.3.2 and 3.3.3.4, Tables 3.12 and 3.15)"""
+"""How far is a training, and did it converge? (thesis 3.3.3.2 and 3.3.3.4, Tables 3.12 and 3.15)"""
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.dynamics.curves import dev_curve
@@ -64,3 +65,54 @@ def _judged(curve: pd.DataFrame, floor: float, patience: int, gain: float) -> tu
     if before.empty or last["perplexity"].min() < (1 - gain) * before["perplexity"].min():
         return "too early", None if curve.empty else int(curve["step"].iloc[-1])
     return "plateaued", int(before.loc[before["perplexity"].idxmin(), "step"])
+
+
+class TrainingProgress(NamedTuple):
+    """How far a training is.
+
+    Args:
+        updates: maximum number of updates; None before the first evaluation if evaluations are once per epoch.
+        bleu: dev BLEU of the last evaluation; None before the first one.
+        seconds_left: at most, at the mean speed so far; None if `updates` is not known.
+    """
+
+    step: int
+    updates: int | None
+    rate: float
+    bleu: float | None
+    best: float | None
+    seconds_left: float | None
+
+
+def training_progress(run: Run) -> TrainingProgress | None:
+    """Return the progress of a neural run; None before its first logged update."""
+    trained, validated = run.log.metrics("train"), run.log.metrics("validation")
+    if trained.empty:
+        return None
+    settings, last = run.recipe.training, trained.iloc[-1]
+    interval = settings.validate_every or (int(validated["step"].iloc[0]) if len(validated) else 0)
+    updates = interval * settings.max_evaluations or None
+    scores = validated["bleu"] if len(validated) else None
+    return TrainingProgress(
+        step=int(last["step"]),
+        updates=updates,
+        rate=float(last["rate"]),
+        bleu=None if scores is None else float(scores.iloc[-1]),
+        best=None if scores is None else float(scores.max()),
+        seconds_left=None if updates is None else float(last["seconds"]) / last["step"] * (updates - last["step"]),
+    )
+
+
+def last_perplexity(run: Run) -> float:
+    """Return the training perplexity per token, with dropout, since the last evaluation but one.
+
+    In the recurrent recipes these are the updates of the last epoch. It is the geometric mean of the logged values,
+    weighted by updates; NaN if nothing was logged.
+    """
+    train, validations = run.log.metrics("train"), run.log.metrics("validation")
+    if not len(train):
+        return np.nan
+    updates = train["step"].diff().fillna(train["step"])
+    last_but_one = validations["step"].iloc[-2] if len(validations) > 1 else 0
+    last = train["step"] > last_but_one
+    return float(np.exp(np.average(np.log(train.loc[last, "perplexity"]), weights=updates[last])))

@@ -10,8 +10,7 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import SELF_ATTENTION
+from nmtlab.analysis.access.needs import SELF_ATTENTION, in_direction
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
 from nmtlab.models.build import load_weights
@@ -40,8 +39,6 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
 
     Args:
         run: of a Transformer.
-        corpus: in the run's languages.
-        split: train, dev or test.
         update: of the best or the last checkpoint, or 0 for the initial weights.
         sample: number of sentences to draw (`nmtlab.text.corpora.sample`), at least 1; `ENOUGH` are enough. Without a
             default it is in every question: earlier answers, which lack it, are about first sentences.
@@ -53,7 +50,6 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
         to them, including the residual path, the loss being summed over target tokens.
 
     Raises:
-        CorpusError: no such split, or other languages.
         RunError: the run is not a Transformer, or the weights of that update are not stored.
     """
     run = in_direction(run, corpus)

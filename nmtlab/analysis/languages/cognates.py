@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, PARENT, WEIGHTS
 from nmtlab.analysis.access.opened import opened, source_vectors
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.gold import gold_lexicon
-from nmtlab.analysis.lexical.neighbours import unit
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -132,7 +132,6 @@ def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_c
 
     Raises:
         CorpusError: no gold lexicon.
-        RunError: a run without weights.
     """
     known = cognates(corpus, parent_corpus)
     known = known[known["kind"] != BORROWED].drop_duplicates("child").drop_duplicates("parent")
@@ -147,7 +146,7 @@ def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_c
         (OF_CHILD, of_child),
     ):
         words = zip(("child", "parent"), tables, strict=True)
-        ours, theirs = (unit(_word_vectors(side, known[column], table)) for column, table in words)
+        ours, theirs = (normalize(_word_vectors(side, known[column], table)) for column, table in words)
         right = (ours @ theirs.T).argmax(dim=1).cpu().numpy() == np.arange(len(known))
         for kind, of_kind in known.assign(right=right).groupby("kind", sort=True):
             rows.append((kind, name, len(of_kind), int(of_kind["right"].sum()), float(of_kind["right"].mean())))

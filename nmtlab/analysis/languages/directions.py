@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.scores import score_texts
+from nmtlab.analysis.access.scoring import score_texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES, dressed, plain
@@ -72,9 +72,7 @@ def direction_scores(
     """Return the scores of a run's translations in several directions.
 
     Args:
-        run: a trained run.
         corpora: a text in each direction; directions of the run's languages that were not trained are zero-shot.
-        split: train, dev or test.
         on_progress: called with the number of lines just done.
 
     Returns:
@@ -167,9 +165,7 @@ def pivoted(
     Args:
         run: trained into the third language and from it.
         corpus: the text; its target is the target language.
-        split: dev or test.
         through: code of the third language, which may differ from the run's code of it: en for eng_Latn.
-        search: search settings; the recipe's if not given.
         machine: where to compute; torch's choice if not given.
         on_progress: called with the number of lines just translated, twice for each.
 
@@ -178,7 +174,6 @@ def pivoted(
 
     Raises:
         RunError: the run does not translate into the third language or from it.
-        CorpusError: no such split.
     """
     lines = list(corpus.lines(split, corpus.source))
     pivot = next((code for code in chain(*run.directions) if language_of(code) == language_of(through)), through)

@@ -62,7 +62,6 @@ def gradient_cosines(
     Args:
         run: of a Transformer, in any direction.
         corpora: of two or more directions.
-        split: train, dev or test.
         sample: number of sentences for each direction, 2 or more; fewer if there are not as many that no other
             direction has (`nmtlab.text.corpora.sample.draw_apart`).
 

@@ -13,8 +13,8 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.language_identification import UNDECIDED, LanguageClassifier
 from nmtlab.runs.run import Run
-from nmtlab.text.corpora.blank import is_blank
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import is_blank
 
 MOST_LINES = 20_000
 """Most lines of a language that a classifier is trained on."""
@@ -123,17 +123,7 @@ OFF_TARGET_OF = Analysis(
     off_target_of,
     source="Zhang et al. 2020",
     version=1,
-    columns=(
-        "target",
-        "lines",
-        "blank",
-        "undecided",
-        "decided",
-        "off_target",
-        "share",
-        "instead",
-        "instead_share",
-        "reference_share",
-        "accuracy",
+    columns=tuple(
+        "target lines blank undecided decided off_target share instead instead_share reference_share accuracy".split()
     ),
 )

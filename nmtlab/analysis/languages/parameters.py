@@ -40,9 +40,6 @@ def costs(run: Run) -> pd.DataFrame:
     Returns:
         A row: parameters `stored`, `used` and `trained` (see `counted_parameters`), in millions; the `target tokens` it
         was trained on, in millions; and `tokens/s`, the median, which depends on the machine and what else ran there.
-
-    Raises:
-        RunError: a phrase-based run.
     """
     counts = PARAMETER_COUNTS.of(run).set_index("count")["total"] / 1e6
     log = run.log.metrics("train")

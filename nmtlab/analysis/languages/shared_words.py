@@ -182,26 +182,15 @@ WORDS_OF_PARENT = Analysis(
     words_of_parent,
     source="thesis 3.1.2",
     version=1,
-    columns=(
-        "word",
-        "count",
-        "parent_count",
-        "translation",
-        "probability",
-        "parent_translation",
-        "parent_probability",
-        "agreement",
-        "in_target",
-        "kind",
+    columns=tuple(
+        "word count parent_count translation probability parent_translation parent_probability agreement in_target "
+        "kind".split()
     ),
 )
 
 
 def word_kinds(lists: pd.DataFrame) -> pd.DataFrame:
-    """Count the words of each kind, with and without those that are also target words.
-
-    Args:
-        lists: rows of `word_lists`.
+    """Count the words of each kind, with and without those that are also target words, from rows of `word_lists`.
 
     Returns:
         Two rows for each of `KINDS`: `words` (`all`, `not in the target text`); `kind`; `types` and `type_share`,

@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.access.checks import check_counts
+from nmtlab.analysis.access.needs import check_counts
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.analysis.lexical.logits import logit_terms
 from nmtlab.errors import CorpusError
@@ -45,13 +45,10 @@ def rare_choices(
     """Return what a system prefers at each rare word of the references, and why.
 
     Args:
-        system: a run, or a translator.
         corpus: in the system's languages.
-        split: train, dev or test.
         below: a word (in a subword system, a piece) is rare if its count in the training text of the target language is
             below this; words that the system cannot produce are left out.
         limit: number of sentences to use, from the first, at least 1; all if not given.
-        on_progress: called with the number of sentences just done.
 
     Returns:
         A row for each rare word: `line` from 1 and `position` of the token from 0; `gold` and `preferred`, with
@@ -60,10 +57,6 @@ def rare_choices(
         `bias_preferred`; `TERM_h_norm` once); the effects (see above), as `TERM_effect`, `TERM_norm_effect` and
         `TERM_cos_effect`, 0 where the choice is right; their sum, `margin`; `largest`, the name of the largest, and
         `alone`, whether it decides alone: empty and false where the choice is right.
-
-    Raises:
-        CorpusError: no such split, or other languages.
-        RunError: a phrase-based run, or one without weights.
     """
     tables = []
     for batch, table in choices_in_batches(system, corpus, split, below, limit):
@@ -106,10 +99,7 @@ def choices_in_batches(
 
 
 def deciding_terms(choices: pd.DataFrame) -> pd.DataFrame:
-    """Return how often each effect was the largest behind a wrong choice.
-
-    Args:
-        choices: rows of `rare_choices`.
+    """Return how often each effect was the largest behind a wrong choice, from rows of `rare_choices`.
 
     Returns:
         A row for each effect, the most frequent first: `effect`; `largest`, the number of wrong choices in which it was

@@ -1,23 +1,111 @@
 """How well does a system choose its words, and what decides the choice? Thesis 3.2.6 in one table of numbers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import COUNTS
-from nmtlab.analysis.alignment.reference_links import reference_links
+from nmtlab.analysis.access.needs import COUNTS, in_direction
+from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
 from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.analysis.lexical.embedding_norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations
-from nmtlab.analysis.lexical.norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.rare_words import word_counts_by_line
-from nmtlab.analysis.lexical.unknown_words import reference_unknowns
 from nmtlab.models.interface import WORD_TERMS
+from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
+from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.links import Link
+
+_COLUMNS = {
+    "line": int, "target_position": int, "target_words": str, "source_position": int, "source_word": str,
+    "linked": bool, "correct": bool, "same": bool,
+}  # fmt: skip
+
+
+def reference_unknowns(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str,
+    links: Sequence[Collection[Link]],
+    limit: int | None = None,
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda pairs: None,
+) -> pd.DataFrame:
+    """Return what would be copied for each reference word that a system cannot generate.
+
+    Args:
+        links: word links of each pair of the split, as from `gold_links` or a word aligner.
+        limit: number of pairs to use, from the first; all if not given.
+
+    Returns:
+        A row for each such word: `run`; `line`, from 1; `target_position` in the reference and `target_words`, the word
+        there; `source_position` and `source_word`, chosen by attention; `linked`, whether the reference word has a
+        link; `correct`, whether it is linked to the chosen word; `same`, whether both words are spelled alike, so that
+        the copy matches the reference.
+
+    Raises:
+        CorpusError: no such split, other languages, or links that do not belong to it.
+    """
+    check_has_model(run)
+    run = in_direction(run, corpus)
+    pairs = [pair for pair in word_pairs(run, corpus, split, links, limit) if pair.unknown.any()]
+    weights = forced_attention(open_model(run, machine=machine), pairs, on_progress)
+    rows = (row for pair, matrix in zip(pairs, weights, strict=True) for row in in_reference(pair, matrix))
+    return _frame(run, rows)
+
+
+def unknown_summary(unknowns: pd.DataFrame) -> pd.DataFrame:
+    """Return how often the right word is copied.
+
+    Args:
+        unknowns: rows of `reference_unknowns`, of one run or several.
+
+    Returns:
+        A row for each run: `run`; `unknowns`, their number; `linked`, the share that have links; `accuracy`, the share
+        of the linked ones that are `correct` (missing if there are none); `same`, the share of all whose copy matches
+        the reference. Shares are from 0 to 1.
+    """
+    return pd.DataFrame([{"run": name, **_shares(rows)} for name, rows in unknowns.groupby("run", sort=False)])
+
+
+def in_reference(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `reference_unknowns` for one pair and the attention in it, (target words, source words)."""
+    for j in np.flatnonzero(pair.unknown).tolist():
+        i = int(weights[j].argmax())
+        word, copied = pair.target_words[j], pair.source_words[i]
+        yield {
+            "line": pair.line,
+            "target_position": j,
+            "target_words": word,
+            "source_position": i,
+            "source_word": copied,
+            "linked": any(t == j for _, t in pair.links),
+            "correct": (i, j) in pair.links,
+            "same": word == copied,
+        }
+
+
+def _frame(run: Run, rows: Iterator[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
+    frame.insert(0, "run", run.label)
+    return frame
+
+
+def _shares(rows: pd.DataFrame) -> dict[str, float]:
+    return {
+        "unknowns": len(rows),
+        "linked": rows["linked"].mean(),
+        "accuracy": rows.loc[rows["linked"], "correct"].mean(),
+        "same": rows["same"].mean(),
+    }
+
 
 RARE = 10
 """A word is rare if its training count is below this."""
@@ -36,7 +124,6 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
     Args:
         run: any; for a phrase-based one, only its translations are measured.
         corpus: in its languages, with its training text.
-        part: the split that is analysed, dev or test.
 
     Returns:
         A row for each `quantity` that applies to the run and has any items: its `value`, and `count`, the number of
@@ -54,7 +141,6 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run has no weights.
     """
     run = in_direction(run, corpus)
     sums = LEXICAL_SUMS.of(run, corpus=corpus, part=part).groupby("quantity")[["amount", "of"]].sum()
@@ -87,7 +173,6 @@ def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Dat
 
     Raises:
         CorpusError: no such split, no training text, or other languages.
-        RunError: the run has no weights.
     """
     run = in_direction(run, corpus)
     found = _translated(run, corpus, part)
@@ -107,8 +192,8 @@ LEXICAL_SUMS = Analysis(
 )
 
 
-def _translated(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
-    counted = word_counts_by_line(run, corpus, part, edges=(0, 1, RARE))
+def _translated(run: Run, corpus: ParallelCorpus, split: str) -> dict[str, pd.DataFrame]:
+    counted = word_counts_by_line(run, corpus, split, edges=(0, 1, RARE))
     buckets = list(counted.groupby("frequency", sort=False))[1:]
     return {
         name: _sums(bucket, bucket["matched"], bucket["words"])
@@ -116,16 +201,16 @@ def _translated(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.Dat
     }
 
 
-def _decided(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
-    choices = rare_choices(run, corpus, part, below=RARE)
+def _decided(run: Run, corpus: ParallelCorpus, split: str) -> dict[str, pd.DataFrame]:
+    choices = rare_choices(run, corpus, split, below=RARE)
     wrong = choices[~choices["right"]]
     return {"norm decides": _sums(wrong, wrong["largest"].isin([f"{name}_norm" for name in WORD_TERMS]))}
 
 
-def _attended(run: Run, corpus: ParallelCorpus, part: str) -> dict[str, pd.DataFrame]:
-    links = reference_links(run.pipeline, corpus, part)
-    shifts = attention_shift(run, corpus, part, links)
-    linked, unknowns = shifts.dropna(subset="shift"), reference_unknowns(run, corpus, part, links).query("linked")
+def _attended(run: Run, corpus: ParallelCorpus, split: str) -> dict[str, pd.DataFrame]:
+    links = reference_links(run.pipeline, corpus, split)
+    shifts = attention_shift(run, corpus, split, links)
+    linked, unknowns = shifts.dropna(subset="shift"), reference_unknowns(run, corpus, split, links).query("linked")
     return {
         "left shift": _sums(linked, linked["shift"]),
         "alignment error": error_by_line(shifts, links),

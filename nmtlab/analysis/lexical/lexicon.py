@@ -29,7 +29,6 @@ def system_translations(system: RunOrSystem, words: Sequence[str] | None = None,
     """Return the best translations in a system's lexicon (Table 3.9).
 
     Args:
-        system: a run, or a translator.
         words: source words; if not given, all words of its training text, the most frequent first.
         k: maximum number of translations per word; those of probability 0 are left out.
 
@@ -38,7 +37,6 @@ def system_translations(system: RunOrSystem, words: Sequence[str] | None = None,
 
     Raises:
         NmtlabError: the system has no lexicon, or the vocabulary has no such word.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline

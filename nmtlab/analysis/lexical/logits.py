@@ -43,11 +43,8 @@ def decompose(
     """Return the terms of the logits of the best candidates at a position (the tables of thesis 3.2.3 and 3.2.6.2).
 
     Args:
-        system: a run, or a translator.
-        source: the source sentence.
         target: a translation, or its beginning; its tokens before the position are forced.
         position: of the token to explain, from 0; the number of target tokens means the token that comes next.
-        top: number of best candidates.
         also: words to include whatever their rank.
 
     Returns:
@@ -57,7 +54,6 @@ def decompose(
 
     Raises:
         NmtlabError: no such position, or a word of `also` that is not in the vocabulary or cannot be produced.
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
@@ -170,7 +166,6 @@ def logit_terms(model: TranslationModel, states: Tensor, columns: Tensor) -> dic
     """Return the terms of the logits of some columns, named as above, each (n, k) float64.
 
     Args:
-        model: in evaluation mode.
         states: (n, E).
         columns: (n, k) output columns.
     """

@@ -32,13 +32,12 @@ OUTCOMES = ("right", "confused", "unknown", "missing")
 _PRIVATE = "\ue000"  # a private-use character, which Moses treats as a word
 
 
-def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: Sequence[int] = EDGES) -> pd.DataFrame:
+def word_accuracy(run: Run, corpus: ParallelCorpus, split: str = "test", edges: Sequence[int] = EDGES) -> pd.DataFrame:
     """Return how well a run translates words, by their training frequency.
 
     Args:
         run: any, including a phrase-based one.
         corpus: in its languages, with its training text.
-        part: the split that is translated, dev or test.
         edges: lower edges of the frequency buckets.
 
     Returns:
@@ -46,32 +45,30 @@ def word_accuracy(run: Run, corpus: ParallelCorpus, part: str = "test", edges: S
         `matched`, those they share; `recall`, `precision` and `f1`, missing where there are no words.
 
     Raises:
-        CorpusError: no such split, or other languages.
         NmtlabError: the edges do not rise from 0.
     """
-    by_line = word_counts_by_line(run, corpus, part, edges)
+    by_line = word_counts_by_line(run, corpus, split, edges)
     sums = by_line.drop(columns="line").groupby("frequency", sort=False).sum().reset_index()
     buckets = [BucketAccuracy(*line) for line in sums.itertuples(index=False)]
     return pd.DataFrame([{**vars(b), "recall": b.recall, "precision": b.precision, "f1": b.f1} for b in buckets])
 
 
 def word_counts_by_line(
-    run: Run, corpus: ParallelCorpus, part: str = "test", edges: Sequence[int] = EDGES
+    run: Run, corpus: ParallelCorpus, split: str = "test", edges: Sequence[int] = EDGES
 ) -> pd.DataFrame:
     """Return the counts of `word_accuracy` for each sentence.
 
     Args:
-        run, corpus, part, edges: as for `word_accuracy`.
+        run, corpus, split, edges: as for `word_accuracy`.
 
     Returns:
         A row for each sentence and bucket: `line`, from 1; `frequency`; `words`, `produced`, `matched`.
 
     Raises:
-        CorpusError: no such split, or other languages.
         NmtlabError: the edges do not rise from 0.
     """
-    hypotheses = _words(translations(run, corpus, part), corpus.target)
-    references = _words(corpus.lines(part, corpus.target), corpus.target)
+    hypotheses = _words(translations(run, corpus, split), corpus.target)
+    references = _words(corpus.lines(split, corpus.target), corpus.target)
     counts, rows = _counts(run, corpus), []
     for line, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), start=1):
         buckets = accuracy_by_frequency([hypothesis], [reference], counts, edges)
@@ -80,14 +77,13 @@ def word_counts_by_line(
 
 
 def name_translations(
-    run: Run, corpus: ParallelCorpus, part: str = "test", names: pd.DataFrame | None = None
+    run: Run, corpus: ParallelCorpus, split: str = "test", names: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Return how a run has translated each proper name in a split's references.
 
     Args:
         run: any, including a phrase-based one.
         corpus: in its languages, with its training text.
-        part: the split that is translated, dev or test.
         names: `target`, a word; `class`, a group of names that may be confused with each other; `source`, its
             uninflected source form, optional; the gold names of an artificial language if not given.
 
@@ -102,8 +98,8 @@ def name_translations(
     """
     names = gold_names(corpus) if names is None else names.assign(source=names.get("source", ""))
     known = {row["target"]: Name(row["target"], row["class"], row["source"]) for row in names.to_dict("records")}
-    hypotheses = _words(translations(run, corpus, part), corpus.target)
-    sources, references = (_words(corpus.lines(part, code), code) for code in (corpus.source, corpus.target))
+    hypotheses = _words(translations(run, corpus, split), corpus.target)
+    sources, references = (_words(corpus.lines(split, code), code) for code in (corpus.source, corpus.target))
     counts = _counts(run, corpus)
     rows = []
     for line, words in enumerate(zip(hypotheses, references, sources, strict=True), start=1):

@@ -19,8 +19,6 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
     """Return the probability of each token of a translation, given those before it, and the likeliest tokens there.
 
     Args:
-        system: a run, or a translator.
-        source: the source sentence.
         target: a translation, the system's or any other.
         top: number of likeliest tokens to list.
 
@@ -29,9 +27,6 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
         `unknown`, whether the token is UNK to the system; `count` in the training text of the target language;
         `probability`; `rank` among all tokens, from 1; `likeliest`, the `top` likeliest tokens as text with their
         probabilities.
-
-    Raises:
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline

@@ -3,8 +3,10 @@
 Baselines that a length model has to beat. Shapes: n training pairs, m sentences, N the greatest length.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from html import escape
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,20 +14,68 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import PLANNED_LENGTH
+from nmtlab.analysis.access.needs import PLANNED_LENGTH, in_direction
 from nmtlab.analysis.search.beams import text_of
-from nmtlab.analysis.search.lengths import (
+from nmtlab.analysis.search.planned_lengths import (
     LENGTH_COLUMNS,
     PLANNED_LENGTHS,
     compared_lengths,
     length_errors,
 )
-from nmtlab.analysis.search.trained_lengths import Lengths, trained_lengths
+from nmtlab.errors import RunError
 from nmtlab.figures.theme import COLOURS, dressed
 from nmtlab.runs.run import Run
-from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.learning import beyond_token_limits, blocks, usable_pairs
+
+
+class EncodedPair(NamedTuple):
+    """A sentence pair, with the ids of each side, EOS last."""
+
+    pair: Pair
+    source: list[int]
+    target: list[int]
+
+
+class Lengths(NamedTuple):
+    """Lengths of the sides of some sentence pairs, (n,) each, in tokens without EOS."""
+
+    source: np.ndarray
+    target: np.ndarray
+
+
+def trained_lengths(run: Run, corpus: ParallelCorpus) -> Lengths:
+    """Return the lengths of the pairs of a corpus that a run was trained on: those within its recipe's limits.
+
+    Raises:
+        CorpusError: other languages, or no training text.
+        RunError: the run was not trained on this corpus.
+    """
+    text = run.recipe.text
+    pairs = encoded_pairs(run, corpus, text.max_words)
+    kept = [(len(source) - 1, len(target) - 1) for _, source, target in pairs if not _left_out(run, source, target)]
+    return Lengths(*np.array(kept).reshape(-1, 2).T)
+
+
+def encoded_pairs(run: Run, corpus: ParallelCorpus, max_words: int) -> Iterator[EncodedPair]:
+    """Yield the training pairs of a corpus with at most `max_words` words on each side, as a run reads them.
+
+    Raises:
+        CorpusError, RunError: as for `trained_lengths`.
+    """
+    run = in_direction(run, corpus)
+    if corpus.checksum() not in run.checksums:
+        raise RunError(f"run {run.name!r}: was not trained on {corpus.name!r}", "choose the corpus of its recipe")
+    for block in blocks(usable_pairs(corpus, max_words, Counter())):
+        sources, targets = zip(*block, strict=True)
+        ids = run.pipeline.encode_source(sources), run.pipeline.encode_target(targets)
+        yield from map(EncodedPair, block, *ids)
+
+
+def _left_out(run: Run, source: list[int], target: list[int]) -> bool:
+    return bool(beyond_token_limits(run.recipe.text, source, target))
+
 
 Baseline = Literal["linear", "kernel"]
 
@@ -51,14 +101,11 @@ def baseline_lengths(
         corpus: that the run was trained on.
         baseline: `linear`, a line fitted to the training pairs by least squares, with normal errors; or `kernel`, the
             training pairs' lengths, weighted by a kernel in source length.
-        part: train, dev or test.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
 
     Returns:
         Rows as of `planned_lengths`.
 
     Raises:
-        CorpusError: no such part, or other languages.
         RunError: the run does not plan lengths, or was not trained on this corpus.
     """
     run = in_direction(run, corpus)
@@ -79,22 +126,18 @@ BASELINE_LENGTHS = Analysis(
 )
 
 
-def length_models(run: Run, corpus: ParallelCorpus, part: str = "test", sample: int | None = None) -> pd.DataFrame:
+def length_models(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Return how well a run's length model and the baselines predict the lengths of a text; answers are stored.
 
     Args:
-        run, part, sample: as for `baseline_lengths`; the run has weights.
         corpus: in its languages; only that which the run was trained on has baselines.
 
     Returns:
         A row for each: `system`, and the values of `length_errors`.
-
-    Raises:
-        CorpusError, RunError: as for `planned_lengths`.
     """
-    found = {LENGTH_MODEL: PLANNED_LENGTHS.of(run, corpus=corpus, split=part, sample=sample)}
+    found = {LENGTH_MODEL: PLANNED_LENGTHS.of(run, corpus=corpus, split=split, sample=sample)}
     if corpus.checksum() in run.checksums:
-        asked = {"corpus": corpus, "part": part, "sample": sample}
+        asked = {"corpus": corpus, "part": split, "sample": sample}
         found |= {name: BASELINE_LENGTHS.of(run, baseline=key, **asked) for key, name in BASELINES.items()}
     return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
 
@@ -131,7 +174,6 @@ def linear_shares(trained: Lengths, source_length: np.ndarray, longest: int) -> 
     """Return p(|y| | |x|) of a normal distribution around a line fitted by least squares: (m, N + 1).
 
     Args:
-        trained: lengths of the training pairs.
         source_length: (m,) tokens.
         longest: N; it stands for all lengths from N, and 0 for all up to 0.
     """

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
@@ -45,13 +44,8 @@ def search_errors(
     """Yield, sentence by sentence, the best translations of beam search and of exact search.
 
     Args:
-        run: neural, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
         search: beam size, score and limits.
         budget: maximum number of hypotheses that exact search expands per sentence.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
-        machine: where to compute; the recipe's settings if not given.
         start: index of the first of these sentences to yield, from 0.
 
     Yields:
@@ -62,8 +56,6 @@ def search_errors(
         beam that the empty translation enters; `expansions`; `complete`, whether exact search ended within its budget.
 
     Raises:
-        CorpusError: no such split, or other languages.
-        RunError: a phrase-based run, one that plans lengths, or one without weights.
         RecipeError: the score has a coverage penalty.
     """
     run = in_direction(run, corpus)
@@ -82,20 +74,9 @@ SEARCH_ERRORS = Analysis(
     search_errors,
     needs=(NEURAL, END, WEIGHTS),
     version=1,
-    columns=(
-        "line",
-        "source_length",
-        "reference_length",
-        "beam_score",
-        "beam_log_prob",
-        "beam_length",
-        "exact_score",
-        "exact_log_prob",
-        "exact_length",
-        "empty_log_prob",
-        "empty_rank",
-        "expansions",
-        "complete",
+    columns=tuple(
+        "line source_length reference_length beam_score beam_log_prob beam_length exact_score exact_log_prob "
+        "exact_length empty_log_prob empty_rank expansions complete".split()
     ),
 )
 
@@ -127,7 +108,6 @@ def falls_short(score: pd.Series, best: pd.Series) -> pd.Series:
     Another segmentation of the best translation with the same score is none.
 
     Args:
-        score: of the translations found.
         best: the global best scores of the same sentences.
     """
     return best - score > _ROUNDING

@@ -1,19 +1,23 @@
-"""What a beam keeps and drops at each step, and what a finished hypothesis prunes (thesis Figure 4.1)."""
+"""What a beam keeps and drops at each step, what a finished hypothesis prunes, and paths on (thesis Figure 4.1)."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import DECODING
-from nmtlab.analysis.access.opened import RunOrSystem, opened
+from nmtlab.analysis.access.opened import RunOrSystem, opened, scored_ids
 from nmtlab.analysis.search.tree_figure import tree_figure
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
+from nmtlab.search.constraints import Constraints
 from nmtlab.search.exact import ExactSearch
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.search.scores import hypothesis_score
@@ -39,9 +43,6 @@ def search_tree(
     joint ones of length and tokens.
 
     Args:
-        system: a run with weights, or a translator.
-        sentence: to be translated.
-        search: search settings; the system's if not given.
         reference: a translation whose prefixes are marked in the tree.
 
     Returns:
@@ -51,9 +52,6 @@ def search_tree(
         its tokens as scores count them, including the end, whether generated or planned; `ended`; `dropped`, whether no
         slot of the next step continues it although the search continued; `best`, whether it leads to the hypothesis
         returned; `reference`, whether it is a prefix of the reference.
-
-    Raises:
-        RunError: a phrase-based run, or one without weights.
     """
     translator = opened(system)
     pipeline, plans = translator.pipeline, translator.model.plans_length
@@ -176,8 +174,6 @@ def best_of_all(
     """Return what exact search finds for one sentence.
 
     Args:
-        system: a run with weights, or a translator.
-        sentence: to be translated.
         search: score and limits; the beam size is that of the beam search that gives the first bound.
         budget: maximum number of hypotheses that are expanded.
 
@@ -187,7 +183,6 @@ def best_of_all(
 
     Raises:
         RecipeError: the score has a coverage penalty.
-        RunError: as for `search_tree`, or a run that plans lengths.
     """
     return next(best_so_far(system, sentence, search, portion=budget))
 
@@ -198,7 +193,6 @@ def best_so_far(
     """Yield the row of `best_of_all` after each portion of the search, until it is complete.
 
     Args:
-        system, sentence, search: as for `best_of_all`.
         portion: number of hypotheses expanded between two rows.
     """
     translator = opened(system)
@@ -220,11 +214,7 @@ def best_so_far(
 
 
 def first_empty_rank(system: RunOrSystem, sentence: str) -> int:
-    """Return the rank of EOS in the first step: the size of the smallest beam that the empty translation enters.
-
-    Raises:
-        RunError: as for `search_tree`, or a run that plans lengths.
-    """
+    """Return the rank of EOS in the first step: the size of the smallest beam that the empty translation enters."""
     translator = opened(system)
     return empty_rank(translator.model, memory_of(translator, sentence))
 
@@ -243,3 +233,108 @@ def memory_of(translator: Translator, sentence: str) -> Memory:
     return translator.model.encode(
         torch.tensor([translator.pipeline.source_ids(sentence)], device=translator.model.device)
     )
+
+
+_SAME = 1e-3
+"""Log-probabilities of the same tokens, computed in another batch, differ by less."""
+
+PATH = ["step", "slot", "piece", "text", "log_prob", "score", "scored_length", "ended"]
+
+
+def path_to(tree: pd.DataFrame, step: int, slot: int) -> pd.DataFrame:
+    """Return the hypotheses from the first step to one of the tree, each continued by the next.
+
+    Args:
+        tree: rows of `search_tree`.
+        step, slot: of the last one.
+
+    Returns:
+        The columns `PATH` of these rows, without those in which a finished hypothesis keeps its slot.
+
+    Raises:
+        NmtlabError: the tree has no such hypothesis.
+    """
+    rows = tree.set_index(["step", "slot"], drop=False)
+    if (step, slot) not in rows.index:
+        raise NmtlabError(f"step {step}, slot {slot}: no hypothesis of the tree", "choose a node of the tree")
+    places = [(step, slot)]
+    while places[-1][0] > 1:
+        places.append((places[-1][0] - 1, int(rows.loc[places[-1], "parent"])))
+    path = rows.loc[places[::-1], PATH]
+    return path[path["piece"] != ""].reset_index(drop=True)
+
+
+def reference_path(
+    system: RunOrSystem, sentence: str, reference: str, tree: pd.DataFrame, search: SearchSettings | None = None
+) -> pd.DataFrame:
+    """Return the prefixes of a reference as the system scores them, inside its beam and outside.
+
+    Args:
+        reference: its translation.
+        tree: rows of `search_tree` for the sentence and the reference.
+        search: search settings; the system's if not given. A coverage penalty is ignored.
+
+    Returns:
+        The columns `PATH`, a row for each token; `slot` is 0 where the beam does not hold the prefix.
+    """
+    translator = opened(system)
+    pipeline, search = translator.pipeline, search or translator.settings
+    ids = pipeline.target_ids(reference)
+    target = torch.tensor([ids], device=translator.model.device)
+    (forced,) = forced_decode(translator.model, memory_of(translator, sentence), target)
+    tokens = scored_ids(translator.model, ids)
+    length = np.arange(1, len(tokens) + 1)
+    log_prob = forced.log_probs[: len(tokens)].astype(float).cumsum()
+    if translator.model.plans_length:  # EOS has the log-probability of the length
+        planned = float(forced.log_probs[-1])
+        log_prob = log_prob + planned
+        score = log_prob + (search.length_weight - 1) * planned
+    else:
+        score = hypothesis_score(search, torch.from_numpy(log_prob), torch.from_numpy(length)).numpy()
+    frame = pd.DataFrame(
+        {
+            "step": length,
+            "slot": [_slot(tree, step, value) for step, value in zip(length, log_prob, strict=True)],
+            "piece": [pipeline.target.vocabulary.types[token] for token in tokens],
+            "text": [pipeline.target.text([one for one in tokens[:end] if one != EOS]) for end in length],
+            "log_prob": log_prob,
+            "score": score,
+            "scored_length": length,
+            "ended": length == len(tokens),
+        }
+    )
+    return frame[PATH]
+
+
+def continue_from(
+    system: RunOrSystem, sentence: str, pieces: Sequence[str], search: SearchSettings | None = None
+) -> pd.DataFrame:
+    """Return the best translation that begins with some tokens, found by beam search.
+
+    Args:
+        system: a run with weights, or a translator; it must not plan lengths.
+        pieces: the first tokens as the vocabulary writes them, without `</s>`.
+
+    Returns:
+        One row: `text`, `log_prob`, `score`, `scored_length` in tokens, including the end.
+    """
+    translator = opened(system)
+    model, pipeline = translator.model, translator.pipeline
+    if model.plans_length:
+        raise RunError("the system plans lengths", "choose one that does not to continue a translation")
+    prefix = torch.tensor([pipeline.target.vocabulary.ids(list(pieces))], dtype=torch.long, device=model.device)
+    memory, constraints = memory_of(translator, sentence), Constraints(prefix=prefix)
+    best = beam_search(model, memory, search or translator.settings, constraints=constraints)[0].hypotheses[0]
+    facts = {
+        "text": pipeline.target.text(best.tokens),
+        "log_prob": best.log_prob,
+        "score": best.score,
+        "scored_length": len(best.tokens) + best.finished,
+    }
+    return pd.DataFrame([facts])
+
+
+def _slot(tree: pd.DataFrame, step: int, log_prob: float) -> int:
+    """Return the slot of the reference's prefix in a step: with planned lengths, that in the beam of its length."""
+    held = tree[(tree["step"] == step) & tree["reference"] & np.isclose(tree["log_prob"], log_prob, rtol=0, atol=_SAME)]
+    return int(held["slot"].iloc[0]) if len(held) else 0

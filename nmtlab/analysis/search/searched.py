@@ -10,7 +10,7 @@ import pandas as pd
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import USABLE_BLEU, Metric, Scoring, Text
 from nmtlab.analysis.search.beams import DECODED, OUTCOME, varied
-from nmtlab.analysis.search.length_weights import LENGTH_SWEEP
+from nmtlab.analysis.search.planned_lengths import LENGTH_SWEEP
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus

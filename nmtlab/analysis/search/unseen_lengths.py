@@ -1,15 +1,19 @@
-"""How are sentences translated that are longer than any in training? (thesis 4.1)"""
+"""How are sentences longer than any in training predicted and translated, and tokens near the end? (thesis 4.1)"""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import DECODING, PLANNED_LENGTH, check_needs
-from nmtlab.analysis.search.trained_lengths import encoded_pairs, trained_lengths
+from nmtlab.analysis.access.needs import DECODING, PLANNED_LENGTH, check_needs, in_direction
+from nmtlab.analysis.access.opened import opened
+from nmtlab.analysis.search.length_baselines import encoded_pairs, trained_lengths
 from nmtlab.recipe.text import TextSettings
 from nmtlab.runs.run import Run
+from nmtlab.search.forced import forced_decode_all
 from nmtlab.search.searches import OfLengths
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.cleaning import digest, normalise
@@ -25,7 +29,7 @@ _MAX_WORDS = TextSettings().max_words
 _COLUMNS = ["part", "line", "source", "target", "length", "seen"]
 
 
-def held_out_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+def held_out_pairs(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return the sentences of a text, and the training pairs that were left out because their target is too long.
 
     A length counts as seen in training up to that of the longest target there. Of unseen lengths, each target comes
@@ -34,24 +38,22 @@ def held_out_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
     Args:
         run: any but a phrase-based one.
         corpus: that it was trained on.
-        part: dev or test.
 
     Returns:
-        A row for each sentence with a reference: `part`, of the corpus, such as test or train; `line` in it, from 1,
+        A row for each sentence with a reference: `part`, the split or train; `line` in it, from 1,
         missing for train; `source`; `target`; `length` of the target in tokens; `seen`, whether it was.
 
     Raises:
-        CorpusError: no such part, or other languages.
         RunError: the run was not trained on this corpus.
     """
     run = in_direction(run, corpus)
     longest = int(trained_lengths(run, corpus).target.max())
-    sources, targets = zip(*corpus.pairs(part), strict=True)
+    sources, targets = zip(*corpus.pairs(split), strict=True)
     lengths = [len(ids) - 1 for ids in run.pipeline.encode_target(targets)]
     own = zip(range(1, len(sources) + 1), sources, targets, lengths, strict=True)
     left_out = ((pair, len(target) - 1) for pair, _, target in encoded_pairs(run, corpus, _MAX_WORDS))
     rows = chain(
-        ((part, line, source, target, length, length <= longest) for line, source, target, length in own if length),
+        ((split, line, source, target, length, length <= longest) for line, source, target, length in own if length),
         (("train", None, *pair, length, False) for pair, length in left_out if length > longest),
     )
     found = pd.DataFrame(rows, columns=_COLUMNS).astype({"line": "Int64"})
@@ -64,9 +66,9 @@ def _drawn(unseen: pd.DataFrame) -> pd.DataFrame:
     return unseen.loc[digests.drop_duplicates().sort_values().index[:MOST]].sort_index()
 
 
-def unseen_pairs(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+def unseen_pairs(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
     """Return the rows of `held_out_pairs` whose length was not seen in training."""
-    found = held_out_pairs(run, corpus, part)
+    found = held_out_pairs(run, corpus, split)
     return found[~found["seen"]].reset_index(drop=True)
 
 
@@ -74,10 +76,8 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
     """Translate the sentences of unseen lengths among `held_out_pairs`, with the recipe's search settings.
 
     Args:
-        run: neural, with weights.
         corpus: that it was trained on.
         told: whether the length of each reference is given, to a run that plans lengths; otherwise it is predicted.
-        part: dev or test.
 
     Returns:
         A row for each sentence: `part`, `line` and `length`, as of `held_out_pairs`; `text`, the translation. The
@@ -104,3 +104,88 @@ UNSEEN_TRANSLATIONS = Analysis(
     version=1,
     columns=("part", "line", "length", "text"),
 )
+
+
+_BATCH_TOKENS = 4096
+
+
+def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.DataFrame:
+    """Return the loss of a run on references, of a text and of training pairs left out as too long.
+
+    Args:
+        corpus: that the run was trained on.
+
+    Returns:
+        A row for each of `held_out_pairs`: `part`, `line`, `length` and `seen`, as there; `loss`, the negative
+        log-probability of the tokens in nats, excluding EOS and the length.
+
+    Raises:
+        RunError: the run is phrase-based, has no weights, or was not trained on this corpus.
+    """
+    run = in_direction(run, corpus)
+    pairs = held_out_pairs(run, corpus, part)
+    losses = pd.Series({place: one.sum() for place, one in _losses(run, pairs["source"], pairs["target"])}, dtype=float)
+    return pairs[["part", "line", "length", "seen"]].assign(loss=losses)
+
+
+REFERENCE_LOSSES = Analysis(
+    "What is the loss on references, and on pairs that were left out as too long?",
+    reference_losses,
+    needs=DECODING,
+    version=2,
+    stored_as="reference_losses.reference_losses",
+    columns=("part", "line", "length", "seen", "loss"),
+)
+
+
+def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
+    """Return the loss on the tokens of references by how many tokens follow them.
+
+    A system that counts down knows this number; any other has to guess whether the end is near.
+
+    Returns:
+        A row for each number: `rest`, from 0, the last token before EOS; `tokens`, how many there are; `loss`, their
+        summed negative log-probability in nats.
+    """
+    run = in_direction(run, corpus)
+    summed, tokens = Counter(), Counter()
+    for _, losses in _losses(run, *zip(*corpus.pairs(split), strict=True)):
+        summed.update(dict(enumerate(losses[::-1].tolist())))
+        tokens.update(range(len(losses)))
+    rests = sorted(tokens)
+    return pd.DataFrame(
+        {"rest": rests, "tokens": [tokens[rest] for rest in rests], "loss": [summed[rest] for rest in rests]}
+    )
+
+
+LOSSES_BY_REST = Analysis(
+    "How does the loss of a token depend on how many tokens follow it?",
+    losses_by_rest,
+    needs=DECODING,
+    version=1,
+    stored_as="reference_losses.losses_by_rest",
+    columns=("rest", "tokens", "loss"),
+)
+
+
+def losses_by_seen(found: pd.DataFrame) -> dict[str, float]:
+    """Return the loss per token, in nats, of rows of `reference_losses`: `seen` and `unseen`, NaN without such rows."""
+    summed = found.groupby("seen")[["loss", "length"]].sum()
+    losses = (summed["loss"] / summed["length"]).to_dict()
+    return {"seen": float(losses.get(True, np.nan)), "unseen": float(losses.get(False, np.nan))}
+
+
+def loss_of_rests(found: pd.DataFrame, first: int, last: int | None = None) -> float:
+    """Return the loss per token, in nats, of rows of `losses_by_rest` with a rest from `first` to `last`, if given."""
+    chosen = found[found["rest"].between(first, found["rest"].max() if last is None else last)]
+    return float(chosen["loss"].sum() / chosen["tokens"].sum()) if len(chosen) else np.nan
+
+
+def _losses(run: Run, sources: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the place of each target that is not blank, from 0, and its tokens' losses, (n,), excluding EOS."""
+    translator = opened(run)
+    source_ids = translator.pipeline.encode_source(list(sources))
+    target_ids = translator.pipeline.encode_target(list(targets))
+    for place, forced in forced_decode_all(translator.model, source_ids, target_ids, _BATCH_TOKENS):
+        if len(target_ids[place]) > 1:
+            yield place, -forced.log_probs[:-1]

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import COUNTS, DECODING
+from nmtlab.analysis.access.needs import COUNTS, DECODING, in_direction
 from nmtlab.analysis.access.opened import opened, output_vectors
-from nmtlab.analysis.lexical.norms import spearman
+from nmtlab.analysis.lexical.embedding_norms import spearman
 from nmtlab.analysis.states.token_states import Where, token_states
 from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.figures.marks import Side, some_words, with_words
@@ -104,7 +103,6 @@ def projection_figure(
     Args:
         points: rows of `word_projection` or `state_projection` with a column `run`; of many, every n-th is
             drawn. The `customdata` of a point is the word and its count, the `meta` of a trace its run.
-        title: of the figure.
         side: of the words.
         also: a word that is drawn in any case.
     """
@@ -134,7 +132,6 @@ def state_figure(points: pd.DataFrame, where: Where = "decoder", text: str = "",
     Args:
         points: rows of `state_projection` with a column `run`.
         where: encoder or decoder.
-        text: its name, for the title.
         also: a word that is drawn in any case.
     """
     sentences = f"{points['line'].nunique()} sentences{' of ' if text else ''}{plain(text)}"
@@ -191,9 +188,6 @@ def state_projection(
     """Return the states of a sample of sentence pairs in the plane, under their references.
 
     Args:
-        run: neural, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
         where: encoder or decoder (see `token_states`).
         sample: number of sentences, drawn as in `nmtlab.text.corpora.sample`.
         method, seed: as for `project`.
@@ -203,7 +197,6 @@ def state_projection(
         state, or generated at a decoder state; `count` in the training text; and the columns of `word_projection`.
 
     Raises:
-        CorpusError: no such split, or other languages.
         NmtlabError: umap-learn is not installed.
     """
     system = opened(in_direction(run, corpus))

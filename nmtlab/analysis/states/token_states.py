@@ -31,11 +31,7 @@ class TokenStates(NamedTuple):
 
 
 def token_states(system: RunOrSystem, pairs: Sequence[tuple[str, str]], where: Where = "decoder") -> TokenStates:
-    """Return the states of all tokens of some sentence pairs, by sentence; arguments as of `states_in_batches`.
-
-    Raises:
-        RunError: a phrase-based run, or one without weights.
-    """
+    """Return the states of all tokens of some sentence pairs, by sentence; arguments as of `states_in_batches`."""
     return joined([states for _, states in states_in_batches(system, pairs, where)])
 
 
@@ -45,7 +41,6 @@ def states_in_batches(
     """Yield the number of sentences in a batch and the states of their tokens.
 
     Args:
-        system: a run, or a translator.
         pairs: source sentences and their translations, which are forced; neither is blank.
         where: the encoder's last states, of each source token without EOS; or the decoder's, from which each token of
             the translation is generated, EOS included unless the system plans lengths.

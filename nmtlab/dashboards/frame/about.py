@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from nmtlab.analysis.access.needs import Need
-from nmtlab.analysis.access.sentences import Text
+from nmtlab.analysis.access.texts import Text
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.figures.marks import Side
 from nmtlab.runs.run import Run

@@ -1,6 +1,6 @@
 """Example sentences for pages where no sentence has been chosen."""
 
-from nmtlab.analysis.access.sentences import texts
+from nmtlab.analysis.access.texts import texts
 from nmtlab.languages import language_of
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace

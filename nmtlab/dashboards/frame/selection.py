@@ -14,7 +14,7 @@ from nmtlab.dashboards.frame.links import links_of_token
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.marks import Side, Token
-from nmtlab.figures.reading import is_right_to_left, isolated
+from nmtlab.figures.theme import is_right_to_left, isolated
 from nmtlab.runs.run import Run
 
 _HERE = Path(__file__).parent

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
+from nmtlab.analysis.access.texts import Text, by_title, sentences, texts
 from nmtlab.dashboards.frame.about import Sentence
 from nmtlab.dashboards.frame.examples import example
 from nmtlab.dashboards.frame.saved import CHOOSER
@@ -12,9 +12,9 @@ from nmtlab.dashboards.frame.systems import of_one_pair
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.figures.reading import isolated
+from nmtlab.figures.theme import isolated
 from nmtlab.runs.run import Run
-from nmtlab.text.corpora.blank import is_blank
+from nmtlab.text.corpora.lines import is_blank
 from nmtlab.workspace import Workspace
 
 MAX_LETTERS = 2000

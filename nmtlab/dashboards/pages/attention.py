@@ -6,8 +6,8 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import DECODING
-from nmtlab.analysis.alignment.reference_links import kept_links
-from nmtlab.analysis.alignment.word_pairs import forced_attention, pair_of_words, piece_links
+from nmtlab.analysis.access.reference_links import kept_links
+from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.attribution.contributions import contribution_figure, contributions
@@ -26,7 +26,7 @@ from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import CorpusError
-from nmtlab.figures.reading import isolated
+from nmtlab.figures.theme import isolated
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link

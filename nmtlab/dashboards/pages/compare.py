@@ -7,20 +7,20 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import Need
-from nmtlab.analysis.access.sentences import Text, by_title, texts
+from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.comparison.judging import Sheet
-from nmtlab.analysis.comparison.ngrams import lines_with
 from nmtlab.analysis.comparison.outputs import output_statistics
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
-from nmtlab.analysis.comparison.sentences import gains_figure, sentence_scores
+from nmtlab.analysis.comparison.sentence_scores import gains_figure, sentence_scores
 from nmtlab.analysis.comparison.stored import seeds_of, stored_comparison
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
     by_length,
     changed_lines,
+    lines_with,
     word_accuracy,
     word_accuracy_figure,
     word_matches,

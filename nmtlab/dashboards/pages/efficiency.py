@@ -6,7 +6,7 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.efficiency import (
+from nmtlab.analysis.search.translation_speed import (
     COSTS,
     NOISE,
     PLACE,

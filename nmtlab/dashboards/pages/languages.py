@@ -9,7 +9,7 @@ from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, paren
 from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS
 from nmtlab.analysis.languages.movement import MOVEMENT
 from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
-from nmtlab.analysis.lexical.neighbours import source_neighbours
+from nmtlab.analysis.states.neighbours import source_neighbours
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser

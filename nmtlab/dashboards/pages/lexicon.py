@@ -6,7 +6,7 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import LEXICON, NEURAL, WEIGHTS
-from nmtlab.analysis.access.sentences import Text, by_title, sentences, texts
+from nmtlab.analysis.access.texts import Text, by_title, sentences, texts
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import (
     agreement,

@@ -8,14 +8,14 @@ import pandas as pd
 
 from nmtlab.analysis.access.needs import NEURAL, NORMS
 from nmtlab.analysis.access.opened import output_type_of
-from nmtlab.analysis.access.sentences import Text
+from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
+from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.logits import decompose, logit_figure, with_radius
-from nmtlab.analysis.lexical.neighbours import neighbours
-from nmtlab.analysis.lexical.norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
+from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -30,7 +30,7 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, shows_word
-from nmtlab.figures.reading import isolated
+from nmtlab.figures.theme import isolated
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 

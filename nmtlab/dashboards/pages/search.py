@@ -7,9 +7,9 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import NEURAL, Need
-from nmtlab.analysis.search.beams import OUTCOME, described, text_of, way_of
+from nmtlab.analysis.search.beams import OUTCOME, SWEEPS, described, sweep_figure, text_of, way_of
 from nmtlab.analysis.search.length_baselines import stored_length_models
-from nmtlab.analysis.search.lengths import (
+from nmtlab.analysis.search.planned_lengths import (
     PLANNED_LENGTHS,
     calibration_figure,
     length_calibration,
@@ -23,7 +23,6 @@ from nmtlab.analysis.search.search_tree import (
     first_empty_rank,
     ranked,
 )
-from nmtlab.analysis.search.sweeps import SWEEPS, sweep_figure
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -36,7 +35,7 @@ from nmtlab.dashboards.widgets.columns import columns, row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.figures.marks import Token
-from nmtlab.figures.reading import isolated
+from nmtlab.figures.theme import isolated
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run

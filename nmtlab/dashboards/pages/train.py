@@ -7,8 +7,8 @@ from pathlib import Path
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.dynamics.convergence import TrainingProgress, training_progress
 from nmtlab.analysis.dynamics.curves import DEV_CURVE
-from nmtlab.analysis.dynamics.progress import TrainingProgress, training_progress
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import links_to
 from nmtlab.dashboards.frame.page import Note, Page, heading, html

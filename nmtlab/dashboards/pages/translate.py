@@ -8,7 +8,7 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import DECODING
-from nmtlab.analysis.access.sentences import Text, by_title, texts
+from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.lexical.tokens import token_figure, token_probabilities
 from nmtlab.dashboards.frame.about import About, Sentence
@@ -25,8 +25,8 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
-from nmtlab.text.corpora.blank import is_blank
 from nmtlab.text.corpora.corpus import Direction
+from nmtlab.text.corpora.lines import is_blank
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.sentences import Text
+from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import SLOW
 from nmtlab.dashboards.frame.page import heading

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.search_tree import search_tree
+from nmtlab.analysis.search.search_tree import continue_from, path_to, reference_path, search_tree
 from nmtlab.analysis.search.tree_figure import tree_figure
-from nmtlab.analysis.search.tree_paths import continue_from, path_to, reference_path
 from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import columns

@@ -8,13 +8,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.comparison.compared import Compared
-from nmtlab.analysis.comparison.ngrams import ngram_differences
 from nmtlab.analysis.comparison.outputs import output_statistics
-from nmtlab.analysis.comparison.sentences import gains_figure, marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.sentence_scores import gains_figure, marked, sentence_scores, wins_and_losses
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
     by_length,
+    ngram_differences,
     word_accuracy,
     word_accuracy_figure,
     word_matches,

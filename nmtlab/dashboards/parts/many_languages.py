@@ -9,7 +9,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import SELF_ATTENTION
-from nmtlab.analysis.access.sentences import Text, sentences
+from nmtlab.analysis.access.texts import Text, sentences
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import (
     DIRECTION_SCORES,

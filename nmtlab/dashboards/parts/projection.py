@@ -9,7 +9,7 @@ from functools import partial
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.sentences import Text
+from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.states.projection import (
     STATE_PROJECTION,
     WORD_PROJECTION,

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.access.sentences import Text, texts
+from nmtlab.analysis.access.texts import Text, texts
 from nmtlab.analysis.dynamics.signals import (
     ENOUGH,
     SIGNALS,

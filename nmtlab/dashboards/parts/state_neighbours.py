@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 
 import ipywidgets as widgets
 
-from nmtlab.analysis.access.sentences import corpus_of
-from nmtlab.analysis.states.state_neighbours import SAMPLE, nearest_states
+from nmtlab.analysis.access.texts import corpus_of
+from nmtlab.analysis.states.neighbours import SAMPLE, nearest_states
 from nmtlab.analysis.states.token_states import TokenStates, joined, states_in_batches, token_states
 from nmtlab.dashboards.frame.page import heading
 from nmtlab.dashboards.frame.systems import system_of

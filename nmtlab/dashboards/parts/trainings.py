@@ -5,7 +5,7 @@ from typing import NamedTuple
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.sentences import MOST, Text, by_title, sentences, side_by_side, texts
+from nmtlab.analysis.access.texts import MOST, Text, by_title, sentences, side_by_side, texts
 from nmtlab.analysis.access.translations import source_digest, stored_translations, text_digest
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.links import links_to

@@ -19,7 +19,7 @@ from nmtlab.dashboards.widgets.export import as_pdf, file_name
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, outlines, token_at
 from nmtlab.figures.scheme import DARK
-from nmtlab.figures.summary import summary
+from nmtlab.figures.view import summary
 
 _HERE = Path(__file__).parent
 # Shadows the module systems that plotly's script looks for, so that it registers globally.

@@ -8,7 +8,7 @@ from typing import Any
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
-from nmtlab.text.artificial.corpus import ENGLISH
+from nmtlab.text.artificial.writing import ENGLISH
 from nmtlab.text.corpora.concatenation import join
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import REPORT

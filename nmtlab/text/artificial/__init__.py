@@ -35,10 +35,10 @@ a stranger); `sound_changes` in those that do; `order`, the word order of anothe
     write_corpus(Path("data/corpora/nara"), ["qaa"], train=8000)
 """
 
-from nmtlab.text.artificial.corpus import write_corpus
 from nmtlab.text.artificial.family import FAMILY
 from nmtlab.text.artificial.language import ArtificialLanguage, ArtificialPair, LexiconEntry, Name
-from nmtlab.text.artificial.settings import ArtificialSettings
+from nmtlab.text.artificial.language_settings import ArtificialSettings
+from nmtlab.text.artificial.writing import write_corpus
 
 __all__ = [
     "FAMILY",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtlab.text.artificial import words
-from nmtlab.text.artificial.settings import ArtificialSettings
+from nmtlab.text.artificial.language_settings import ArtificialSettings
 
 Ids = NDArray[np.int64]
 Flags = NDArray[np.bool_]

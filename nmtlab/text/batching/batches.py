@@ -18,7 +18,6 @@ class Batches:
     shuffled. The order of an epoch depends only on `seed` and its number.
 
     Args:
-        mixture: the pairs.
         batch_tokens: maximum rows times the longer side, with EOS; a longer pair forms a batch of one.
         seed: seed of the order, 0 or more.
         window: number of pairs sorted together, 1 or more.

@@ -23,7 +23,6 @@ class EncodedCorpus:
     """A text encoded as ids.
 
     Args:
-        shards: the pairs.
         skipped: number of pairs left out, by reason.
         source_language, target_language: language codes of the direction.
         weight: weight of each pair in training.
@@ -53,7 +52,6 @@ class EncodedCorpus:
         Args:
             cache_folder: folder of the cache, with a subfolder for each content.
             pipeline: encodes the text.
-            corpus: the text.
             split: train, dev or test.
             on_progress: called with the number of pairs encoded so far.
             checksum: of the corpus, if known; the text is then read only if it must be encoded.

@@ -21,7 +21,6 @@ class Mixture:
     randomly chosen pairs in the last, partial pass.
 
     Args:
-        texts: the training texts.
         sampling_exponent: a text's share of an epoch is proportional to its number of pairs to this power, 0 to 1.
     """
 

@@ -63,12 +63,7 @@ class EncodedSide:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Sentence pairs as memory-mapped ids: only pages in use are in memory.
-
-    Args:
-        source: the source sentences.
-        target: their translations.
-    """
+    """Sentence pairs as memory-mapped ids: only pages in use are in memory."""
 
     source: EncodedSide
     target: EncodedSide

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpora.blank import is_blank
 from nmtlab.text.corpora.cleaning import digest, normalise
 from nmtlab.text.corpora.corpus import Direction, Pair, ParallelCorpus
+from nmtlab.text.corpora.lines import is_blank
 from nmtlab.text.segmentation.pipeline import Pipeline
 
 

@@ -1,8 +1,12 @@
-"""How much of one language's source text is in another's, and how much text there is (thesis Tables 3.1 and 3.3)."""
+"""What do two texts share? Types, tokens, sentences, and how much text there is (thesis Tables 3.1 and 3.3)."""
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, islice
+from math import ceil
 
 import pandas as pd
 
@@ -116,43 +120,24 @@ def segmentations(
 
 
 def overlap(
-    parent: ParallelCorpus,
-    child: ParallelCorpus,
-    sizes: Sequence[int] = SIZES,
-    words: int = 0,
-    transliteration: str = "none",
-    limits: LengthLimits = NO_LIMITS,
-) -> pd.DataFrame:
-    """Count the child's source types and tokens that the parent's source text has.
-
-    Subwords are learned on source and target of both texts, as a parent and its child share them (thesis 3.1.2.2).
-
-    Args:
-        parent, child: corpora into one target language, with training text.
-        sizes: vocabulary sizes of the joint subwords.
-        words: how many words each side's vocabulary has, the most frequent ones (0: all).
-        transliteration: of both sources before they are segmented, as `text.transliteration`; words are never.
-        limits: longer training pairs of both are left out.
-
-    Returns:
-        A row for each segmentation and split of the child (train, and dev if it has one): `segmentation` (`words`, or
-        `bpe SIZE`); `split`; `types`, `shared_types` and `type_share`; `tokens`, `shared_tokens` and `token_share`.
-
-    Raises:
-        CorpusError: a corpus has no training text.
-        RecipeError: a size does not fit the text.
-    """
-    return overlap_of(segmentations((child, parent), sizes, transliteration), parent, child, words, limits)
-
-
-def overlap_of(
     learned: Sequence[Segmentation],
     parent: ParallelCorpus,
     child: ParallelCorpus,
     words: int = 0,
     limits: LengthLimits = NO_LIMITS,
 ) -> pd.DataFrame:
-    """Return the `overlap` with segmentations already learned."""
+    """Count the child's source types and tokens that the parent's source text has.
+
+    Args:
+        learned: on both texts, as a parent and its child share their subwords (thesis 3.1.2.2).
+        parent, child: corpora into one target language, with training text.
+        words: how many words each side's vocabulary has, the most frequent ones (0: all).
+        limits: longer training pairs of both are left out.
+
+    Returns:
+        A row for each segmentation and split of the child (train, and dev if it has one): `segmentation` (`words`, or
+        `bpe SIZE`); `split`; `types`, `shared_types` and `type_share`; `tokens`, `shared_tokens` and `token_share`.
+    """
     rows = []
     for segmentation in learned:
         most = words if segmentation.into_words else 0
@@ -167,10 +152,9 @@ def overlap_of(
 
 
 def training_sizes(
+    learned: Sequence[Segmentation],
     parent: ParallelCorpus,
     child: ParallelCorpus,
-    sizes: Sequence[int] = SIZES,
-    transliteration: str = "none",
     limits: LengthLimits = THESIS_LIMITS,
 ) -> pd.DataFrame:
     """Count the training sentences and tokens of parent and child within the limits on their lengths (Table 3.1).
@@ -178,30 +162,14 @@ def training_sizes(
     The thesis gives one number of tokens for each text, without saying of which side.
 
     Args:
-        parent, child: corpora into one target language, with training text.
-        sizes: vocabulary sizes of the joint subwords.
-        transliteration: of both sources before they are segmented, as `text.transliteration`; words are never.
+        learned, parent, child: as for `overlap`.
         limits: longer pairs are left out, as in training with `text.max_words` and `text.max_subwords`.
 
     Returns:
         A row for each segmentation and text, the parent's first: `segmentation`, `text` (parent, child), `corpus`, its
         name; `sentences`, the pairs within the limits, and `left_out`, the others; `source_tokens`, `target_tokens`,
         and `tokens`, their sum.
-
-    Raises:
-        CorpusError: a corpus has no training text.
-        RecipeError: a size does not fit the text.
     """
-    return training_sizes_of(segmentations((child, parent), sizes, transliteration), parent, child, limits)
-
-
-def training_sizes_of(
-    learned: Sequence[Segmentation],
-    parent: ParallelCorpus,
-    child: ParallelCorpus,
-    limits: LengthLimits = THESIS_LIMITS,
-) -> pd.DataFrame:
-    """Return the `training_sizes` with segmentations already learned."""
     rows = []
     for segmentation in learned:
         for text, corpus in (("parent", parent), ("child", child)):
@@ -243,3 +211,55 @@ def _counts(sentences: Iterable[list[str]]) -> Counter[str]:
     for tokens in sentences:
         counts.update(tokens)
     return counts
+
+
+ALIKE = 0.7
+"""The least share of the words of two similar sentences that are in both (Jaccard index)."""
+
+
+def shares_similar(corpus: ParallelCorpus) -> dict[tuple[str, str], float]:
+    """Return the share, 0 to 1, of dev and of test that has a `similar` training sentence, by split and language.
+
+    Raises:
+        CorpusError: a split cannot be read.
+    """
+    held_out = [split for split in corpus.splits if split != "train"]
+    if "train" not in corpus.splits:
+        return {}
+    shares: dict[tuple[str, str], float] = {}
+    for language in corpus.direction:
+        lines = {split: list(corpus.lines(split, language)) for split in held_out}
+        found = iter(similar(list(chain.from_iterable(lines.values())), corpus.lines("train", language)))
+        shares |= {(split, language): sum(islice(found, len(some))) / len(some) for split, some in lines.items()}
+    return shares
+
+
+def similar(lines: Sequence[str], train: Iterable[str], alike: float = ALIKE) -> list[bool]:
+    """Return, for each line, whether a training sentence is similar, by the Jaccard index of their words.
+
+    Words are runs of letters and digits, whatever their case, order and number. A similar sentence has one of the
+    line's rarest words, so that few need to be compared (prefix filtering: Chaudhuri, Ganti and Kaushik 2006).
+
+    Args:
+        lines: sentences; those without words are similar to none.
+        train: training sentences, read once.
+        alike: the smallest Jaccard index, above 0 and at most 1.
+    """
+    least = Fraction(str(alike))
+    sets = [_words(line) for line in lines]
+    frequency = Counter(word for words in sets for word in words)
+    having = defaultdict[str, list[int]](list)
+    for number, words in enumerate(sets):
+        rarest = sorted(words, key=lambda word: (frequency[word], word))
+        for word in rarest[: len(words) - ceil(least * len(words)) + 1]:
+            having[word].append(number)
+    found = [False] * len(sets)
+    for line in train:
+        words = _words(line)
+        for number in {number for word in words for number in having.get(word, ()) if not found[number]}:
+            found[number] = len(words & sets[number]) >= least * len(words | sets[number])
+    return found
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", line.casefold()))

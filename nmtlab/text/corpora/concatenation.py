@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpora.cleaning import Limits, clean, digest, sentence_digests, without_leaks
+from nmtlab.text.corpora.cleaning import Limits, Marks, clean, digest, sentence_digests, without_leaks
 from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
-from nmtlab.text.corpora.digest_set import Marks
 from nmtlab.text.corpora.lines import MAX_WORDS, new_folder, write_pairs
 
 SURPLUS = "more than wanted"
@@ -29,7 +28,7 @@ def join(
     (`dev.en.1` ...) are left out, since not every part has as many.
 
     Args:
-        folder: folder of the new corpus; must not exist.
+        folder: must not exist.
         parts: corpora of the same source and target language, each with one split or more.
         most: split -> maximum number of pairs (0 or missing: all).
         among: corpora with the same target language; training pairs are kept only if the training text of all of them

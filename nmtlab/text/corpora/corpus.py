@@ -1,18 +1,20 @@
 """A parallel corpus: a folder of aligned plain text, one sentence per line."""
 
 import hashlib
+import lzma
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice, zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from nmtlab.errors import CorpusError
 from nmtlab.languages import CODE, is_english
-from nmtlab.text.corpora.blank import is_blank
-from nmtlab.text.corpora.lines import COMPRESSIONS, begins_with_mark, read_lines
+from nmtlab.text.corpora.lines import COMPRESSIONS, begins_with_mark, count_lines, is_blank, read_lines
 from nmtlab.workspace import Workspace
 
 Pair = tuple[str, str]
@@ -296,3 +298,30 @@ def _languages(folder: Path) -> list[str]:
             f"{folder}: not a corpus", "name its files train.LANG, dev.LANG and test.LANG, for example train.uz"
         )
     return languages
+
+
+class Listed(NamedTuple):
+    """A corpus in a list.
+
+    Args:
+        lines: split -> number of lines of its first file, None if that cannot be read.
+    """
+
+    folder: Path
+    languages: tuple[str, ...]
+    lines: dict[str, int | None]
+
+
+def listed(folder: Path) -> Listed:
+    """Return what a list shows of the corpus in `folder`; its text is neither decoded nor checked."""
+    found = [(match, path) for path in sorted(folder.iterdir()) if (match := FILE.fullmatch(path.name))]
+    files = {match["split"]: path for match, path in reversed(found)}
+    languages = tuple(sorted({match["language"] for match, _ in found}))
+    return Listed(folder, languages, {split: _lines(files[split]) for split in SPLITS if split in files})
+
+
+def _lines(path: Path) -> int | None:
+    try:
+        return count_lines(path)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return None

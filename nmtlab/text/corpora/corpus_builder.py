@@ -84,11 +84,9 @@ def build(
     blank lines and duplicates, so that scores on it are comparable; nothing else is held out then.
 
     Args:
-        folder: folder of the new corpus; must not exist.
+        folder: must not exist.
         report: has kind, origin and languages; the producer of `pairs` counts what it drops there.
         pairs: source and target sentences, read once.
-        limits: length limits.
-        hold_out: how much to hold out.
         published: published dev and test sets.
         allow_overlap: keep pairs of train with a sentence of a published set.
 

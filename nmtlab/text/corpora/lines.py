@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -191,3 +192,12 @@ def _too_long(name: str, number: int) -> CorpusError:
     return CorpusError(
         f"{name}, line {number}: more than {MAX_CHARACTERS:,} characters", "put one sentence on each line"
     )
+
+
+SPACE = "▁"
+"""SentencePiece's marker of white space before a word; in text, it is white space."""
+
+
+def is_blank(text: str) -> bool:
+    """Return whether `text` has only white space, `SPACE` and format characters (category Cf), such as U+200B."""
+    return all(sign.isspace() or sign == SPACE or unicodedata.category(sign) == "Cf" for sign in text)

@@ -28,7 +28,7 @@ def join_languages(
     (`dev.en.1` ...) are left out.
 
     Args:
-        folder: folder of the new corpus; must not exist.
+        folder: must not exist.
         parts: corpora in different source languages, with the same target language.
         most: split -> maximum number of lines (0 or missing: all).
 

@@ -46,12 +46,8 @@ def draw_sample(corpus: ParallelCorpus, split: str, size: int | None = None) -> 
     """Draw sentence pairs of a text by their source sentences, as `drawn` does.
 
     Args:
-        corpus: the text.
         split: train, dev or test.
         size: number of pairs, at least 1; all if not given, or if there are no more.
-
-    Raises:
-        CorpusError: no such split.
     """
     pairs = list(corpus.pairs(split))
     places = drawn([source for source, _ in pairs], size)
@@ -65,12 +61,8 @@ def draw_apart(corpora: Sequence[ParallelCorpus], split: str, size: int) -> list
     one has no such pair left: all samples are of the same size.
 
     Args:
-        corpora: the texts.
         split: train, dev or test.
         size: number of pairs of each text, at most.
-
-    Raises:
-        CorpusError: no such split.
     """
     taken: set[str] = set()
     waiting = [_new_pairs(corpus, split, taken) for corpus in corpora]

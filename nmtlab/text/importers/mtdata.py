@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +24,9 @@ class DatasetSelection:
     """The data sets that make up a corpus.
 
     Args:
-        source: code of the source language.
-        target: code of the target language.
+        source, target: language codes.
         train: ids of data sets in mtdata's index, GROUP-NAME-VERSION-LANG-LANG.
-        dev: the same for dev; used unchanged.
-        test: the same for test; used unchanged.
+        dev, test: the same; used unchanged.
     """
 
     source: str
@@ -38,30 +36,17 @@ class DatasetSelection:
     test: tuple[str, ...] = ()
 
 
-def _ted(source: str, code: str) -> DatasetSelection:
-    train, dev, test = (f"Neulab-tedtalks_{split}-1-eng-{code}" for split in ("train", "dev", "test"))
-    return DatasetSelection(source, "en", (train,), (dev,), (test,))
+def _of(source: str, target: str, name: str, splits: Sequence[str] = ("train", "dev", "test")) -> DatasetSelection:
+    return DatasetSelection(source, target, *((name.format(split),) for split in splits))
 
 
 THESIS = {
-    "ted-gl-en": _ted("gl", "glg"),
-    "ted-sk-en": _ted("sk", "slk"),
-    "ted-he-en": _ted("he", "heb"),
-    "ted-ar-en": _ted("ar", "ara"),
-    "iwslt15-en-vi": DatasetSelection(
-        "en",
-        "vi",
-        ("StanfordNLP-iwslt15_train-1-eng-vie",),
-        ("StanfordNLP-test2012-1-eng-vie",),
-        ("StanfordNLP-test2013-1-eng-vie",),
-    ),
-    "kftt-en-ja": DatasetSelection(
-        "en",
-        "ja",
-        ("Phontron-kftt_train-1-eng-jpn",),
-        ("Phontron-kftt_dev-1-eng-jpn",),
-        ("Phontron-kftt_test-1-eng-jpn",),
-    ),
+    "ted-gl-en": _of("gl", "en", "Neulab-tedtalks_{}-1-eng-glg"),
+    "ted-sk-en": _of("sk", "en", "Neulab-tedtalks_{}-1-eng-slk"),
+    "ted-he-en": _of("he", "en", "Neulab-tedtalks_{}-1-eng-heb"),
+    "ted-ar-en": _of("ar", "en", "Neulab-tedtalks_{}-1-eng-ara"),
+    "iwslt15-en-vi": _of("en", "vi", "StanfordNLP-{}-1-eng-vie", ("iwslt15_train", "test2012", "test2013")),
+    "kftt-en-ja": _of("en", "ja", "Phontron-kftt_{}-1-eng-jpn"),
 }
 """The published corpora of thesis 3.2 and 3.3."""
 
@@ -85,11 +70,7 @@ def import_mtdata(
     Data sets in mtdata's download folder (environment variable MTDATA) need no network.
 
     Args:
-        folder: folder of the new corpus; must not exist.
-        recipe: the data sets.
-        limits: length limits.
-        hold_out: how much to hold out if the recipe has neither dev nor test.
-        allow_overlap: keep training pairs with a sentence of the recipe's dev or test.
+        folder, limits, hold_out, allow_overlap: as of `build`.
 
     Raises:
         CorpusError: a data set is unknown or cannot be fetched; or as `build`.

@@ -15,11 +15,9 @@ def import_sacrebleu(folder: Path | str, source: str, target: str, dev: str = ""
     Test sets in sacrebleu's download folder (environment variable SACREBLEU) need no network.
 
     Args:
-        folder: folder of the new corpus; must not exist.
-        source: sacrebleu's code of the source language.
-        target: sacrebleu's code of the target language.
-        dev: name of the set that becomes dev, for example wmt16; empty for none.
-        test: name of the set that becomes test.
+        folder: must not exist.
+        source, target: sacrebleu's language codes.
+        dev, test: names of the sets, for example wmt16; empty for none.
 
     Raises:
         CorpusError: no set is named, or a set is unknown for these languages or cannot be fetched.

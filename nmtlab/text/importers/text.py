@@ -26,14 +26,10 @@ def import_text(
     """Make the corpus `folder` from two aligned text files.
 
     Args:
-        folder: folder of the new corpus; must not exist.
         files: the text to train on, or to split; each plain, `.gz` or `.xz`.
-        source: code of the source files' language.
-        target: code of the target files' language.
-        limits: length limits.
-        hold_out: how much to hold out without `published`.
-        published: files of dev and test, used unchanged (see `build`).
-        allow_overlap: keep training pairs with a sentence of a published set.
+        source, target: language codes.
+        folder, limits, hold_out, allow_overlap: as of `build`.
+        published: files of dev and test.
 
     Raises:
         CorpusError: a file cannot be read, or two files are not aligned; or as `build`.

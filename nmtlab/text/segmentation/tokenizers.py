@@ -13,7 +13,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.languages import language_of
 from nmtlab.recipe.text import WordRules
-from nmtlab.text.corpora.blank import SPACE, is_blank
+from nmtlab.text.corpora.lines import SPACE, is_blank
 from nmtlab.text.segmentation.moses import MosesRules, UnicodeRules
 from nmtlab.text.segmentation.transliteration import transliterated
 from nmtlab.text.segmentation.truecase import Truecaser

@@ -7,10 +7,18 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.comparison.compared import Compared
-from nmtlab.analysis.comparison.ngrams import lines_with, ngram_differences
 from nmtlab.analysis.comparison.outputs import output_statistics
-from nmtlab.analysis.comparison.sentences import marked, sentence_scores, wins_and_losses
-from nmtlab.analysis.comparison.words import by_frequency, by_kind, by_length, matched, word_accuracy, word_matches
+from nmtlab.analysis.comparison.sentence_scores import marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.words import (
+    by_frequency,
+    by_kind,
+    by_length,
+    lines_with,
+    matched,
+    ngram_differences,
+    word_accuracy,
+    word_matches,
+)
 from nmtlab.errors import CorpusError
 
 SOURCE = ["Hund Fauci sieht 3 Katzen .", "der Hund geht", "ein Kind singt im Haus , sagt Chan"]

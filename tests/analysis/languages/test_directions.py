@@ -7,7 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.access.scores import score_texts
+from nmtlab.analysis.access.scoring import score_texts
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.directions import (
     DIRECTION_SCORES,

@@ -13,14 +13,15 @@ from nmtlab.analysis.languages.gradients import GRADIENT_COSINES
 from nmtlab.analysis.languages.layers import (
     LANGUAGE_BY_LAYER,
     SIMILARITY_BY_LAYER,
+    encoder_layers,
     insides,
     language_by_layer,
+    mean_states,
     probe_figure,
     similarity_by_layer,
     similarity_figure,
 )
 from nmtlab.analysis.languages.similarity import debiased_cka, retrieval
-from nmtlab.analysis.languages.states import encoder_layers, mean_states
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus

@@ -5,8 +5,8 @@ import pytest
 
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.analysis.lexical.embedding_norms import word_norms
 from nmtlab.analysis.lexical.logits import decompose, logit_figure, term_values
-from nmtlab.analysis.lexical.norms import word_norms
 
 
 def test_shared_and_private_terms_add_up_to_the_logit_and_are_drawn(copies):

@@ -7,7 +7,7 @@ import pytest
 from nmtlab.analysis.languages.shared_words import KINDS, overlap_matrix, word_kinds, word_lists
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings, write_corpus
-from nmtlab.text.checks.overlap import overlap
+from nmtlab.text.checks.overlap import overlap, segmentations
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 
@@ -172,7 +172,7 @@ def test_a_matrix_of_two_languages_is_their_overlap(strangers):
     parent, child = strangers
     frame = overlap_matrix([child, parent], sizes=(40,))
     row = frame[(frame["language"] == "hh") & (frame["segmentation"] != "words not in the target text")]
-    known = overlap(parent, child, sizes=(40,))
+    known = overlap(segmentations((child, parent), (40,)), parent, child)
     assert row["segmentation"].tolist() == known["segmentation"].tolist() == ["words", "bpe 40"]
     for column in ("types", "shared_types", "tokens", "shared_tokens", "token_share"):
         assert row[column].tolist() == known[column].tolist()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.languages.cognates import cognate_neighbours
-from nmtlab.analysis.lexical.neighbours import source_neighbours
+from nmtlab.analysis.states.neighbours import source_neighbours
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import SearchSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus

@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.packed import packed_folder
 
-from nmtlab.analysis.states.state_neighbours import STATE_NEIGHBOURS, nearest_states
+from nmtlab.analysis.states.neighbours import STATE_NEIGHBOURS, nearest_states
 from nmtlab.analysis.states.token_states import TokenStates, token_states
 from nmtlab.errors import NmtlabError
 from nmtlab.runs.run import Run

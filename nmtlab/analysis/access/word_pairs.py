@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import in_direction
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words
@@ -26,7 +26,6 @@ class WordPair:
 
     Args:
         line: its number in the split, from 1.
-        source: its source text.
         source_words, target_words: as written.
         source_places, target_places: for each piece, the index of its word.
         source_ids, target_ids: each ending in EOS.
@@ -58,8 +57,6 @@ def word_pairs(
 
     Args:
         run: whose pipeline splits the text into words.
-        corpus: in the run's languages.
-        split: train, dev or test.
         links: word links of each pair of the split, as from `gold_links` or a word aligner.
         limit: number of pairs to use, from the first; all if not given.
 
@@ -100,9 +97,7 @@ def forced_attention(
     so rows may add up to less than 1.
 
     Args:
-        system: a neural one.
         pairs: split into words by the system's pipeline.
-        on_progress: called with the number of pairs just done.
     """
     found: list[np.ndarray] = [np.empty((0, 0)) for _ in pairs]
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))
@@ -139,7 +134,6 @@ def pair_of_words(
 
     Args:
         pipeline: that splits the text into words.
-        source, target: its text.
         links: between its words.
         line: its number in a split, from 1.
         where: the place to name in error messages about the links.

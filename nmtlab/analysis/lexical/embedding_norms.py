@@ -66,6 +66,7 @@ WORD_NORMS = Analysis(
     word_norms,
     needs=_NEEDS,
     version=1,
+    stored_as="norms.word_norms",
     columns=("id", "word", "count", "rank", *QUANTITIES),
 )
 
@@ -100,10 +101,7 @@ def norm_bins(words: pd.DataFrame, size: int = 256) -> pd.DataFrame:
 
 
 def norm_correlations(words: pd.DataFrame) -> pd.DataFrame:
-    """Return the rank correlations of norms and biases with frequency.
-
-    Args:
-        words: rows of `word_norms`.
+    """Return the rank correlations of norms and biases with frequency, from rows of `word_norms`.
 
     Returns:
         A row for each available quantity: `quantity`; `words`; `spearman`, its rank correlation with the count, -1 to

@@ -80,8 +80,6 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
 
     Args:
         runs: that translate in the text's direction.
-        text: dev or test.
-        most: maximum number of sentences, from the first.
 
     Returns:
         A row for each sentence, indexed by `line`, from 1: `dev line`, its number in the dev text, if the sentences are
@@ -104,10 +102,7 @@ def side_by_side(
     """Return sentences beside their translations by several systems, as `sentences`.
 
     Args:
-        sources: the sentences.
-        references: one for each.
         translations: one for each, by system.
-        most: maximum number of sentences, from the first.
     """
     table = pd.DataFrame({"source": sources[:most], "reference": references[:most]})
     table.index = pd.RangeIndex(1, len(table) + 1, name="line")

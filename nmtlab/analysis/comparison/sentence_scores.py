@@ -40,9 +40,6 @@ def wins_and_losses(scores: pd.DataFrame, system: str, than: str, tie: float = 1
     """Return how many sentences a system translates better, equally well and worse than another one.
 
     Args:
-        scores: of `sentence_scores`.
-        system: the one.
-        than: the other.
         tie: largest difference that counts as equally well, in points of chrF.
     """
     gain = scores[system] - scores[than]
@@ -54,8 +51,6 @@ def gains_figure(gains: pd.Series, system: str, than: str) -> go.Figure:
 
     Args:
         gains: chrF of the one minus chrF of the other, by line.
-        system: the one.
-        than: the other.
     """
     ordered = gains.sort_values(kind="stable")
     share = 100 * (np.arange(len(ordered)) + 0.5) / max(1, len(ordered))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import in_direction
+from nmtlab.evaluation.resampling import paired_bootstrap
 from nmtlab.evaluation.scores import (
     bleu,
     bleu_metric,
@@ -16,7 +17,6 @@ from nmtlab.evaluation.scores import (
     tokenized_bleu,
     tokenized_bleu_metric,
 )
-from nmtlab.evaluation.significance import paired_bootstrap
 from nmtlab.languages import is_without_spaces
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -31,11 +31,6 @@ _LONG_WORD = 8
 
 def score_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str) -> dict[str, Any]:
     """Return the scores of detokenized translations.
-
-    Args:
-        hypotheses: one per sentence.
-        references: one or more sets.
-        language: of both.
 
     Returns:
         `bleu` and `chrf` by sacrebleu with `bleu_signature` and `chrf_signature`; `tokenized_bleu`, as multi-bleu
@@ -69,9 +64,6 @@ def compare_texts(
 
     Args:
         systems: name -> detokenized translations.
-        references: one or more sets.
-        language: of the translations.
-        samples: number of bootstrap samples.
 
     Returns:
         A row for each system and metric: `metric` (BLEU, chrF, and tokenized BLEU of text that `has_words`), `system`,

@@ -22,7 +22,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import torch
 
-from nmtlab.analysis.access.checks import in_direction
+from nmtlab.analysis.access.needs import in_direction
 from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in_lines, styles
 from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
@@ -70,8 +70,6 @@ class _System(NamedTuple):
     """What a process opens and translates with.
 
     Args:
-        folder, direction: of the run.
-        engine, precision, search, threads: of the setting.
         exported: folder of the model for CTranslate2, if that is the engine.
     """
 
@@ -117,10 +115,6 @@ def efficiency(
 
     Args:
         runs: neural, with their models, of the corpus' direction.
-        corpus: the text.
-        options: what is varied.
-        split: of the corpus.
-        rounds: number of turns that every setting gets.
         on_measured: called with a line on each measurement.
 
     Returns:
@@ -331,11 +325,8 @@ def new_file(workspace: Workspace, corpus: str, split: str) -> Path:
 def stored_efficiency(workspace: Workspace) -> tuple[pd.DataFrame, list[Path]]:
     """Return all rows that were measured in a workspace or come with nmtlab, and the files that are damaged.
 
-    Args:
-        workspace: where to look.
-
     Returns:
-        Rows as of `nmtlab.analysis.search.efficiency.efficiency`; none if nothing was measured.
+        Rows as of `nmtlab.analysis.search.translation_speed.efficiency`; none if nothing was measured.
     """
     folders = {(folder / FOLDER).resolve() for folder in (workspace.data / "results", RESULTS)}
     found, damaged = [pd.DataFrame(columns=COLUMNS)], []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial.language import ArtificialLanguage, ArtificialPair, Split
-from nmtlab.text.artificial.settings import DISTANCES, ArtificialSettings
+from nmtlab.text.artificial.language_settings import DISTANCES, ArtificialSettings
 from nmtlab.text.corpora.lines import new_folder, write_lines
 
 ENGLISH = "en"
@@ -39,7 +39,7 @@ def write_corpus(
     - `forms.xx-en.tsv`: each pair of linked word forms in train, its count, and p(target | source).
 
     Args:
-        folder: folder of the new corpus; must not exist.
+        folder: must not exist.
         languages: codes of one or more source languages.
         settings: settings of the language family, or of each language; only their distances may differ (`cognates`,
             `sound_changes` and `order`), since the sentences of all languages mean the same.

@@ -1,25 +1,96 @@
-"""Which source vectors does a log-probability react to? Input × gradient, and integrated gradients, by captum.
+"""What each source token contributes to a target token: by erasure, and by gradients with captum.
 
-Input × gradient (Denil et al. 2014) is the contribution of a vector to the first-order approximation around the
-sentence. Integrated gradients (Sundararajan et al. 2017) average the gradient on the straight way from a baseline to
-the sentence, so that contributions add up to the difference of the outputs at both ends. The baseline has the mean
-vector of the source vocabulary at every position. The zero vector is no baseline for the systems here: one that scales
-what it reads to a fixed norm, as the lexical module does, jumps there, and its gradient has no bound.
-
-The fixed table of `arthur` looks up source types, not vectors: what passes through it has no gradient.
+Erasure (Li, Monroe and Jurafsky 2016) needs nothing of a model but its scores. Input × gradient (Denil et al. 2014) is
+the contribution of a vector to the first-order approximation around the sentence. Integrated gradients (Sundararajan et
+al. 2017) average the gradient on the straight way from a baseline to the sentence, so that contributions add up to the
+difference of the outputs at both ends. The baseline has the mean vector of the source vocabulary at every position: at
+the zero vector, a system that scales what it reads to a fixed norm jumps, and its gradient has no bound. The fixed
+table of `arthur` looks up source types, not vectors: what passes through it has no gradient.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.analysis.attribution.contrast import Contrast
-from nmtlab.models.interface import TranslationModel, on_device
+from nmtlab.models.interface import Searchable, TranslationModel, on_device
+from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.segmentation.vocabulary import SPECIALS
+
+
+class Contrast(NamedTuple):
+    """A token that a target token is compared with: what is explained is the difference of their log-probabilities.
+
+    Args:
+        position: of the target token, from 0.
+        type: id of the other token, which the model can produce.
+    """
+
+    position: int
+    type: int
+
+    def instead(self, target: Sequence[int]) -> list[int]:
+        """Return a target with the other token at the position."""
+        return [*target[: self.position], self.type, *target[self.position + 1 :]]
+
+
+def erasure(
+    model: Searchable,
+    source: Sequence[int],
+    target: Sequence[int],
+    contrast: Contrast | None = None,
+    replacement: int | None = None,
+) -> np.ndarray:
+    """Return by how much the log-probability of each target token falls if each source token is erased.
+
+    Args:
+        source: ids, EOS last.
+        target: ids of a translation, EOS last.
+        contrast: at its position, the difference of the two log-probabilities is explained.
+        replacement: type that is put in the place of an erased token, such as UNK; if not given, the token is dropped.
+
+    Returns:
+        (|y|, S) in nats; positive where the source token supports the target token. EOS is never erased: its
+        contributions are 0.
+    """
+    scores = _scores(model, source, target, replacement)  # (S, |y|): of the whole source, then without each token
+    if contrast is not None:
+        others = _scores(model, source, contrast.instead(target), replacement)
+        scores[:, contrast.position] -= others[:, contrast.position]
+    falls = scores[:1] - scores[1:]
+    return np.vstack((falls, np.zeros_like(scores[:1]))).T
+
+
+def prefix_erasure(model: Searchable, source: Sequence[int], target: Sequence[int]) -> np.ndarray:
+    """Return by how much the log-probability of each target token falls if a token before it is erased.
+
+    Args:
+        model: one that plans lengths would plan another one.
+        source: ids, EOS last.
+        target: ids of a translation, EOS last.
+
+    Returns:
+        (|y|, |y|) in nats: of the token of each row, without that of each column; 0 where the column is not before it.
+    """
+    last = len(target) - 1
+    shorter = [[*target[:t], *target[t + 1 :]] for t in range(last)]
+    forced = dict(forced_decode_all(model, [source] * len(target), [target, *shorter]))
+    whole, falls = forced[0].log_probs, np.zeros((last + 1, last + 1))
+    for t in range(last):
+        falls[t + 1 :, t] = whole[t + 1 :] - forced[t + 1].log_probs[t:]
+    return falls
+
+
+def _scores(model: Searchable, source: Sequence[int], target: Sequence[int], replacement: int | None) -> np.ndarray:
+    """Return the log-probabilities of a target given its source, and given the source without each of its tokens."""
+    filled = [] if replacement is None else [replacement]
+    sources = [list(source), *([*source[:s], *filled, *source[s + 1 :]] for s in range(len(source) - 1))]
+    forced = dict(forced_decode_all(model, sources, [target] * len(sources)))
+    return np.stack([forced[place].log_probs for place in range(len(sources))])
+
 
 if TYPE_CHECKING:
     from captum.attr import GradientAttribution
@@ -36,7 +107,6 @@ def input_x_gradient(
     """Return the inner product of each source vector and the gradient of each target token's log-probability.
 
     Args:
-        model: in evaluation mode.
         source: ids, EOS last.
         target: ids of a translation, EOS last.
         contrast: at its position, the difference of the two log-probabilities is explained.

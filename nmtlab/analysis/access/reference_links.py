@@ -38,9 +38,7 @@ def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> l
     same links.
 
     Args:
-        pipeline: of the run to be analysed.
         corpus: in its languages, with its training text.
-        split: train, dev or test.
 
     Raises:
         CorpusError: no such split, no training text, or gold links that do not belong to the split.

@@ -1,8 +1,10 @@
-"""How well does a system plan the length of a translation? (thesis 4.1)"""
+"""How well does a system plan the length of a translation, and how many lengths should be tried? (thesis 4.1)"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -11,15 +13,19 @@ import torch
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.checks import in_direction
-from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS
+from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS, in_direction
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
+from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, styles
+from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
+from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.planned import length_candidates
-from nmtlab.search.searches import OfLengths
+from nmtlab.search.hypothesis import Hypothesis, SearchResult
+from nmtlab.search.planned import length_candidates, planned_search
+from nmtlab.search.searches import OfLengths, Planned
+from nmtlab.systems import open_model
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -37,7 +43,6 @@ def length_plan(system: RunOrSystem, source: str) -> pd.DataFrame:
 
     Args:
         system: a run or translator that plans lengths.
-        source: the sentence.
 
     Returns:
         A row for each length from 0: `length`; `probability`; `tried`, whether it is one of the lengths decoded.
@@ -83,20 +88,10 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
-    Args:
-        run: one that plans lengths, with weights.
-        corpus: in its languages.
-        split: train, dev or test.
-        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
-
     Returns:
         A row for each sentence: `line` in the text, from 1; `reference_length`, in tokens; `likeliest` length and its
         `probability`; `expected`, the mean; `reference_probability`, and `reference_rank` among all lengths, from 1:
         how many lengths must be decoded to include the reference's (missing if it is longer than can be planned).
-
-    Raises:
-        CorpusError: no such split, or other languages.
-        RunError: the run does not plan lengths, or has no weights.
     """
     translator = opened(in_direction(run, corpus))
     model, pipeline = translator.model, translator.pipeline
@@ -118,6 +113,7 @@ PLANNED_LENGTHS = Analysis(
     planned_lengths,
     needs=(PLANNED_LENGTH, WEIGHTS),
     version=1,
+    stored_as="lengths.planned_lengths",
     columns=tuple(LENGTH_COLUMNS),
 )
 
@@ -128,7 +124,6 @@ def compared_lengths(share: np.ndarray, reference: np.ndarray, lines: Sequence[i
     Args:
         share: (sentences, N + 1) probabilities of the lengths 0 to N.
         reference: (sentences,) lengths in tokens.
-        lines: their numbers in the text.
 
     Returns:
         The rows of `planned_lengths`.
@@ -154,16 +149,9 @@ def oracle_lengths(
 ) -> pd.DataFrame:
     """Translate a text with the length of each reference given: an upper bound for better planning.
 
-    Args:
-        run, corpus, split, sample: as for `planned_lengths`.
-        beam_size: of the search.
-
     Returns:
         A row for each sentence: `line` in the text, from 1; `text`; `length`, in tokens; `log_prob` of the tokens. A
         blank line stays blank and has no probability.
-
-    Raises:
-        CorpusError, RunError: as for `planned_lengths`.
     """
     translator = opened(in_direction(run, corpus))
     drawn = draw_sample(corpus, split, sample)
@@ -181,6 +169,7 @@ ORACLE_LENGTHS = Analysis(
     oracle_lengths,
     needs=(PLANNED_LENGTH, WEIGHTS),
     version=1,
+    stored_as="lengths.oracle_lengths",
     columns=("line", "text", "length", "log_prob"),
 )
 
@@ -269,3 +258,120 @@ def _wilson(right: int, sentences: int) -> tuple[float, float]:
     from scipy.stats import binomtest  # takes a second to load
 
     return tuple(binomtest(int(right), int(sentences)).proportion_ci(0.95, method="wilson"))
+
+
+_COLUMNS = ["line", "rank", "length", "length_log_prob", "log_prob", "text"]
+
+
+def translations_by_length(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "dev",
+    search: SearchSettings | None = None,
+    sample: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Translate a text, or a sample of its sentences, with each of their most probable lengths.
+
+    Args:
+        search: beam size of each length, number of lengths and limit; the recipe's if not given.
+
+    Returns:
+        A row for the best translation of each length of each sentence, the most probable length first: `line` in the
+        text, from 1; `rank` of the length, from 1; `length`, in tokens; `length_log_prob`; `log_prob` of length and
+        tokens; `text`. A blank line has no rows.
+    """
+    run = in_direction(run, corpus)
+    system = open_model(run, search, machine=machine)
+    drawn = draw_sample(corpus, split, sample)
+    found = system.translate(drawn.sources, on_progress=on_progress, search=EveryLength(system.settings))
+    rows = [
+        (line, rank, len(one.tokens), one.length_log_prob, one.log_prob, text)
+        for line, translation in zip(drawn.lines, found, strict=True)
+        for rank, (one, text) in enumerate(zip(translation.hypotheses, translation.texts, strict=False), start=1)
+    ]
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+TRANSLATIONS_BY_LENGTH = Analysis(
+    "How is a sentence translated in each of its most probable lengths?",
+    translations_by_length,
+    needs=(PLANNED_LENGTH, WEIGHTS),
+    version=1,
+    stored_as="length_weights.translations_by_length",
+    columns=tuple(_COLUMNS),
+)
+
+
+@dataclass(frozen=True)
+class EveryLength(Planned):
+    """The best translation of each of the most probable lengths."""
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        found = planned_search(model, memory, self.settings, self.width, language=language)
+        return [_best_of_each(one) for one in found]
+
+
+def _best_of_each(result: SearchResult) -> SearchResult:
+    """Return the best hypothesis of each length, in the order in which the lengths were chosen."""
+    best: dict[int, Hypothesis] = {}
+    for hypothesis in result.hypotheses:
+        best.setdefault(len(hypothesis.tokens), hypothesis)
+    return SearchResult(sorted(best.values(), key=lambda one: (-one.length_log_prob, len(one.tokens))))
+
+
+def chosen_texts(found: pd.DataFrame, lengths: int, weight: float, lines: int) -> list[str]:
+    """Return the translations that a search with fewer lengths and another weight of p(length) would find.
+
+    Args:
+        found: rows of `translations_by_length`.
+        lengths: how many of each sentence's lengths are tried.
+        weight: exponent of p(length) in the score.
+        lines: number of lines of the text; one without rows is blank.
+    """
+    tried = found[found["rank"] <= lengths]
+    score = tried["log_prob"] + (weight - 1) * tried["length_log_prob"]
+    best = tried.loc[score.groupby(tried["line"]).idxmax()].set_index("line")["text"]
+    return best.reindex(range(1, lines + 1), fill_value="").tolist()
+
+
+def length_sweep(
+    run: Run,
+    corpus: ParallelCorpus,
+    search: SearchSettings,
+    lengths: Sequence[int],
+    weights: Sequence[float],
+    split: str = "dev",
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Return BLEU for several numbers of lengths and weights of p(length), from one translation of a text.
+
+    Args:
+        run, corpus, split, on_progress, machine: as for `translations_by_length`, whose answer is stored too.
+        search: beam size and limit.
+
+    Returns:
+        A row for each number and weight, the numbers in order, and within each the weights: `length_candidates`;
+        `length_weight`; `bleu` (sacrebleu, over all references); `length_ratio` to the closest reference, in words.
+    """
+    most = search.model_copy(update={"length_candidates": max(lengths), "length_weight": 1.0})
+    asked = {"corpus": corpus, "split": split, "search": most, "machine": machine}
+    found = TRANSLATIONS_BY_LENGTH.of(run, on_progress=on_progress, **asked)
+    references, metric = corpus.references(split), bleu_metric(default_tokenizer(corpus.target))
+    rows = []
+    for number, weight in product(lengths, weights):
+        bleu = metric.corpus_score(chosen_texts(found, number, weight, len(references[0])), references)
+        rows.append((number, weight, bleu.score, bleu.sys_len / bleu.ref_len))
+    return pd.DataFrame(rows, columns=["length_candidates", "length_weight", "bleu", "length_ratio"])
+
+
+LENGTH_SWEEP = Analysis(
+    "How does BLEU depend on the number of lengths and the weight of p(length)?",
+    length_sweep,
+    needs=(PLANNED_LENGTH,),
+    version=1,
+    stored_as="length_weights.length_sweep",
+    columns=("length_candidates", "length_weight", "bleu", "length_ratio"),
+)

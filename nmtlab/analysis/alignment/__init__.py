@@ -1,1 +1,0 @@
-"""Word links of a text, and the words and attention of aligned pairs."""
