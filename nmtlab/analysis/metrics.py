@@ -25,10 +25,7 @@ from nmtlab.text.segmentation.tokenizers import moses_words
 @cache
 def declared_metrics() -> dict[str, tuple[Metric, Analysis]]:
     """Return every metric and its analysis, by key."""
-    from nmtlab.analysis.quoted import QUOTED
-
-    found = {metric.key: (metric, analysis) for analysis in declared_analyses() for metric in analysis.metrics}
-    return found | {metric.key: (metric, analysis) for analysis, some in QUOTED.items() for metric in some}
+    return {metric.key: (metric, analysis) for analysis in declared_analyses() for metric in analysis.metrics}
 
 
 def find_metric(key: str) -> Metric:

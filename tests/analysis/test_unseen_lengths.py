@@ -110,7 +110,7 @@ def test_of_few_sentences_there_is_a_number_but_no_score(runs, corpus, monkeypat
     assert all(pd.isna(value_of(metric, run, corpus)) for metric in metrics)
     assert value_of(find_metric("loss-seen-lengths"), run, corpus) > 0
     assert stored_lines(bleu, run, corpus) is None
-    monkeypatch.setattr("nmtlab.analysis.quoted.ENOUGH", 4)
+    monkeypatch.setattr(unseen_lengths, "ENOUGH", 4)
     for metric in (bleu, told):
         few = replace(metric, scoring=replace(metric.scoring, enough=4))
         declare(monkeypatch, unseen_lengths.UNSEEN_TRANSLATIONS, few)

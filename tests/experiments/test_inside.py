@@ -55,7 +55,9 @@ def test_the_size_and_the_noise_of_the_gradient_are_those_of_its_log(run, tiny_c
     ("verdict", "value"), [("converged", 1), ("plateaued", 0), ("diverged", 0), ("too early", None)]
 )
 def test_converged_is_what_convergence_says(run, tiny_corpus, monkeypatch, verdict, value):
-    monkeypatch.setattr("nmtlab.analysis.quoted.convergence", lambda runs: pd.DataFrame({"verdict": [verdict]}))
+    monkeypatch.setattr(
+        "nmtlab.analysis.dynamics.convergence.convergence", lambda runs: pd.DataFrame({"verdict": [verdict]})
+    )
     found = value_of(CONVERGED, run, tiny_corpus)
     assert math.isnan(found) if value is None else found == value
 

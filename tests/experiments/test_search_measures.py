@@ -8,9 +8,8 @@ from support.metrics import declare
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.comparison.outputs import repetition
+from nmtlab.analysis.comparison.outputs import REPEATED, repetition
 from nmtlab.analysis.metrics import find_metric, scored_text, scorer_of, stored_lines, sums_among, sums_of, value_of
-from nmtlab.analysis.quoted import REPEATED
 from nmtlab.analysis.search.beams import decoded, outcome, sweep, varied
 from nmtlab.analysis.search.length_baselines import baseline_lengths
 from nmtlab.analysis.search.planned_lengths import (

@@ -11,16 +11,11 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import USABLE_BLEU, Metric, Scoring, Text
 from nmtlab.analysis.search.beams import DECODED, OUTCOME, varied
 from nmtlab.analysis.search.planned_lengths import LENGTH_SWEEP
+from nmtlab.analysis.search.search_errors import FEW, SAMPLED
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
-
-FEW = 200
-"""Number of sentences in a sample for slow searches: the widest beam, and exact search."""
-
-SAMPLED = f"(sample of {FEW})"
-"""In the labels of what is measured on a sample; earlier results without it are of the first lines."""
 
 LENGTHS_TRIED = (1, 2, 5, 10)
 """Numbers of lengths to try on dev with a run that plans lengths."""
