@@ -19,6 +19,7 @@ PAGE = About(
     ),
     name="depth",
     needs=G_BY_DEPTH.needs,
+    illustrates=(G_BY_DEPTH,),
 )
 
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")

@@ -34,32 +34,6 @@ ORIGINS: Mapping[Origin, str] = {
 """Whose claim it is, in words. What the thesis claims, it claims from its results; what it proposes, expects or
 conjectures, it did not measure; what is asked here, it leaves open."""
 
-_TEST_SCORES = ("test-bleu", "tokenized-test-bleu", "detokenized-test-bleu")
-_SHOWN_BY: Mapping[str, tuple[str, ...]] = {
-    "compare": (*_TEST_SCORES, "pivot-bleu"),
-    "dynamics": (
-        *_TEST_SCORES, "dev-bleu", "train-perplexity", "converged", "gradient-norm", "gradient-noise",
-        "gradient-ratio-encoder-untrained", "gradient-ratio-decoder-untrained",
-    ),
-    "norms": ("norm-frequency", "bias-frequency", "rare-recall"),
-    "attention": (
-        "first-excess", "last-excess", "moved-gain", "peaks-linked", "left-shift", "alignment-error", "right-copies",
-    ),
-    "lexicon": ("lexicon-precision",),
-    "languages": ("types-in-parent-train", "types-in-parent-dev"),
-    "depth": (
-        "g-slope-encoder-attention", "g-slope-encoder-feed-forward", "g-slope-decoder-attention",
-        "g-slope-decoder-feed-forward", "g-slope-cross-attention", "g-late-decoder", "g-output",
-    ),
-    "search": (
-        "empty-global-best", "global-best-length", "bleu-log-prob-1", "bleu-log-prob-4", "bleu-log-prob-12",
-        "bleu-log-prob-100", "bleu-length-normalised-4", "bleu-length-normalised-12", "bleu-word-reward-4",
-        "bleu-word-reward-12", "bleu-log-prob-4-one-length", "bleu-word-reward-4-one-length", "length-log-prob-1",
-        "length-log-prob-4", "length-log-prob-12", "length-log-prob-100", "loss-rise",
-    ),
-}  # fmt: skip
-"""The dashboard pages, by name, and the metrics that each illustrates on single runs."""
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -103,11 +77,6 @@ class Claim:
         if isinstance(than, Metric):
             metric, than = change(metric, than), 0.0
         return Question(metric, self.system, than, self.expects, null or 0.0, absolute=self.absolute)
-
-    @property
-    def pages(self) -> list[str]:
-        """Names of the dashboard pages that show what the claim is about."""
-        return [page for page, keys in _SHOWN_BY.items() if self.metric.key in keys]
 
     @property
     def direction(self) -> str:
