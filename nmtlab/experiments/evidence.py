@@ -11,7 +11,6 @@ from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.hypotheses import scores_of
 from nmtlab.experiments.results.results import Results
-from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.archive import ENDING, write_archive
 from nmtlab.runs.pack import FIRST, fill, fill_small, thin_log
@@ -60,7 +59,7 @@ def add_table(table: Table, scale: Scale, workspace: Workspace) -> Added:
     saved = Results.saved(table, scale, workspace)
     if not saved.exists:
         remedy = f"run 'nmtlab reproduce {table.name} --scale {scale} --save' first"
-        raise NmtlabError(f"{saved.path(CELLS)}: not found", remedy)
+        raise NmtlabError(f"{saved.path()}: not found", remedy)
     texts: dict[str, list[ParallelCorpus]] = {}
     runs: dict[str, Run] = {}
     for _, text, made in made_rows(table, scale, workspace):

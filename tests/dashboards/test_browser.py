@@ -33,8 +33,8 @@ from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.summary import rounded
-from nmtlab.experiments.running.trainability import MAP, read_map
 from nmtlab.experiments.tables.listing import find_table
+from nmtlab.experiments.trainability import MAP
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
@@ -185,7 +185,7 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     both = [dev_curve(runs[name]) for name in ("hostile", TIED)]
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist() for curve in both]))
     eventually(lambda: len(page.traces(GRADIENTS)), 6)
-    made = read_map(RESULTS / MAP)
+    made = MAP.read(RESULTS / MAP.ending)
     (training,) = made["training"].unique()
     there = urlencode({"runs": f"hostile,{TIED}", "score": "perplexity", "over": "minutes", "training": training})
     eventually(lambda: page.query.partition("&table=")[0], f"?{there}")

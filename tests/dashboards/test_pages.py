@@ -87,7 +87,7 @@ def packed(tmp_path_factory) -> Workspace:
 
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
-    for module in ("dashboards.pages.tables", "experiments.running.trainability", "analysis.search.translation_speed"):
+    for module in ("dashboards.pages.tables", "experiments.trainability", "analysis.search.translation_speed"):
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert told(page) == ""

@@ -22,7 +22,6 @@ from nmtlab.experiments.measured import all_measured
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import RULE
 from nmtlab.experiments.results.results import Results
-from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
 from nmtlab.experiments.results.summary import in_words, rounded, with_published
@@ -186,7 +185,7 @@ def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
 def _provenance(stored: Results, measure: Metric) -> str:
     """Say where a table comes from, and what its differences are."""
     table = stored.table
-    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path(CELLS).name}."]
+    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path().name}."]
     if sources := list(published(table.name)["source"].unique()):
         other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")

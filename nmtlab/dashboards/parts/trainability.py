@@ -6,8 +6,8 @@ from nmtlab.dashboards.frame.page import Note
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.shown.trainability import trainability_view
+from nmtlab.experiments.trainability import MAP, map_path
 from nmtlab.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ class Maps(widgets.VBox):
 def _trainings(workspace: Workspace) -> tuple[list[str], str]:
     """Return the training settings of the available maps, and a message if there are none."""
     try:
-        maps = read_map(map_path(workspace))
+        maps = MAP.read(map_path(workspace))
     except NmtlabError as error:
         return [], str(error)
     missing = "" if len(maps) else "No trainability map yet: run 'nmtlab trainability'."

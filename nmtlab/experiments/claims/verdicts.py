@@ -18,7 +18,6 @@ from nmtlab.experiments.claims.settings import changes, hindrance
 from nmtlab.experiments.results.judgement import Answer, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import STILL_RISING, Kept, largest_late_gain
 from nmtlab.experiments.results.results import Results
-from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.sentences import spread_of
 from nmtlab.experiments.results.statistics import Verdict
 from nmtlab.experiments.tables.corpora import (
@@ -116,7 +115,7 @@ _latest: dict[Path, tuple[object, pd.DataFrame]] = {}
 
 def _of_table(results: Results, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
     """Judge claims about the table in a file, if anything has changed since the last time."""
-    path, judged_from = results.path(CELLS), ([*claims], kept, results.version)
+    path, judged_from = results.path(), ([*claims], kept, results.version)
     if path not in _latest or _latest[path][0] != judged_from:
         found = judged_claims(claims, results.cells[_NEEDED], results.sentences, kept)
         _latest[path] = judged_from, found

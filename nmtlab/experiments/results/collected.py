@@ -10,7 +10,7 @@ import pandas as pd
 
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.results.schemas import CELL, CELLS
+from nmtlab.experiments.results.schemas import CELL, CELLS, Schema
 from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run, status_of
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.environment import provenance
@@ -18,7 +18,13 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import PUBLISHED, Workspace
 
-_PRINTED = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]
+_PUBLISHED = Schema(
+    ".csv",
+    "table of published values",
+    ("table", "row", "column", "metric", "value", "difference", "mark", "source"),
+    key=("row", "column", "metric"),
+    remedy="correct it",
+)
 
 _NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": ""}
 
@@ -101,32 +107,22 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     cells = cells[first | (cells["value"].notna() & ~cells.duplicated(CELLS.key))]
     for name, order in orders.items():
         cells = cells[cells[name].isin(order)]
-    positions = [cells[name].map(order.index) for name, order in orders.items()]
-    ordered = pd.concat([*positions, cells["seed"]], axis=1).sort_values([*orders, "seed"], kind="stable").index
-    return cells.loc[ordered].reset_index(drop=True)
+    places = {name: {one: place for place, one in enumerate(order)} for name, order in orders.items()}
+    return cells.sort_values(
+        [*orders, "seed"], key=lambda some: some.map(places[some.name]) if some.name in places else some,
+        kind="stable", ignore_index=True,
+    )  # fmt: skip
 
 
-def _printed(table: str) -> dict[tuple[str, str, str], dict[str, str]]:
+def _printed(table: str) -> dict[Any, dict[Any, str]]:
     """Return the published values by row, column and metric."""
-    return {
-        (line.row, line.column, line.metric): {
-            "published": line.value,
-            "published_difference": line.difference,
-            "published_mark": line.mark,
-        }
-        for line in published(table).itertuples()
-    }
+    names = {"value": "published", "difference": "published_difference", "mark": "published_mark"}
+    return published(table).set_index(["row", "column", "metric"])[[*names]].rename(columns=names).to_dict("index")
 
 
 def _about(cell: Cell) -> dict[str, Any]:
-    return {
-        "row": cell.row,
-        "column": cell.column,
-        "seed": cell.seed,
-        "corpus": cell.texts[0].name,
-        "recipe": cell.label,
-        "run": cell.run,
-    }
+    about = {"row": cell.row, "column": cell.column, "seed": cell.seed, "run": cell.run}
+    return about | {"corpus": cell.texts[0].name, "recipe": cell.label}
 
 
 def _made(run: Run) -> dict[str, Any]:
@@ -151,7 +147,4 @@ def published(table: str, folder: Path = PUBLISHED) -> pd.DataFrame:
         `difference` (to the baseline, if printed), verbatim; `mark` († for differences called insignificant);
         `source`.
     """
-    path = folder / f"{table}.csv"
-    if not path.exists():
-        return pd.DataFrame(columns=_PRINTED)
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    return _PUBLISHED.read(folder / f"{table}{_PUBLISHED.ending}")

@@ -111,11 +111,11 @@ class Results:
     @property
     def exists(self) -> bool:
         """Whether its cells are in a file."""
-        return self.path(CELLS).is_file()
+        return self.path().is_file()
 
-    def path(self, kind: Schema | str) -> Path:
-        """Return one of its files, which need not exist: lines by their schema, or by an ending."""
-        return self.folder / f"{self.name}{kind.ending if isinstance(kind, Schema) else kind}"
+    def path(self, kind: Schema = CELLS) -> Path:
+        """Return one of its files, which need not exist."""
+        return self.folder / f"{self.name}{kind.ending}"
 
     @property
     def files(self) -> list[Path]:
@@ -125,16 +125,16 @@ class Results:
     @property
     def version(self) -> object:
         """What differs once cells or sentences have changed."""
-        return self.lines or (version(self.path(CELLS)), version(self.path(SENTENCES)))
+        return self.lines or (version(self.path()), version(self.path(SENTENCES)))
 
     @property
     def cells(self) -> pd.DataFrame:
         """The value of each cell and metric (`collected.collected_cells`).
 
         Raises:
-            NmtlabError: the file is damaged or does not exist.
+            NmtlabError: the file is damaged.
         """
-        return self.lines.cells if self.lines else CELLS.read(self.path(CELLS))
+        return self.lines.cells if self.lines else CELLS.read(self.path())
 
     @property
     def sentences(self) -> pd.DataFrame:
@@ -143,10 +143,7 @@ class Results:
         Raises:
             NmtlabError: the file is damaged.
         """
-        if self.lines:
-            return self.lines.sentences
-        path = self.path(SENTENCES)
-        return SENTENCES.read(path) if path.exists() else SENTENCES.empty
+        return self.lines.sentences if self.lines else SENTENCES.read(self.path(SENTENCES))
 
     @property
     def left_out(self) -> Mapping[str, str]:

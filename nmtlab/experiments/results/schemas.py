@@ -19,17 +19,19 @@ class Schema:
 
     Args:
         ending: of its name, after table and scale.
-        holds: what its lines are, in messages.
+        what: what it is, in messages.
         columns: names of its columns.
         numbers: type of each numeric column.
         key: columns that tell its lines apart.
+        remedy: for a damaged file.
     """
 
     ending: str
-    holds: str
+    what: str
     columns: Sequence[str]
     numbers: Mapping[str, type | str] = field(default_factory=dict)
     key: Sequence[str] = ()
+    remedy: str = "remove it, or write it again with 'nmtlab reproduce --save'"
 
     @property
     def empty(self) -> pd.DataFrame:
@@ -45,22 +47,23 @@ class Schema:
         return frame[list(self.columns)].to_csv(index=False)
 
     def read(self, path: Path) -> pd.DataFrame:
-        """Read a file; of a file that has not changed, what was read before.
+        """Read a file, unless it was read and has not changed since; no lines if it does not exist.
 
         Raises:
             NmtlabError: the file is damaged; the message names it and the column.
         """
+        if not path.exists():
+            return self.empty
         try:
             return _read(self, path, version(path)).copy()
         except (ValueError, TypeError, OSError) as error:
             reason = str(error).strip().splitlines()[-1]
-            remedy = "remove it, or write it again with 'nmtlab reproduce --save'"
-            raise NmtlabError(f"{path}: not a table of {self.holds} ({reason})", remedy) from error
+            raise NmtlabError(f"{path}: not a {self.what} ({reason})", self.remedy) from error
 
 
 CELLS = Schema(
     ".csv",
-    "results",
+    "table of results",
     (
         "table", "scale", "row", "column", "metric", "seed", "value", "status", "published", "published_difference",
         "published_mark", "corpus", "recipe", "run", "minutes", "updates", "commit", "machine",
@@ -72,18 +75,18 @@ CELLS = Schema(
 
 SENTENCES = Schema(
     ".sentences.csv",
-    "variances",
+    "table of variances",
     ("row", "metric", "system", "than", "variance", "freedom", "sentences", "signature"),
     {"variance": float, "freedom": float, "sentences": "Int64"},
     ("row", "metric", "system", "than"),
 )
 """The part that sentences have in scores and differences (`sentences.sentence_spreads`)."""
 
-SIGNATURES = Schema(".signatures.csv", "signatures", ("row", "metric", "language", "signature"))
+SIGNATURES = Schema(".signatures.csv", "table of signatures", ("row", "metric", "language", "signature"))
 """How each score is computed (`signatures.signatures`)."""
 
-TEXT = ".txt"
-"""Ending of the file with the table as it is printed."""
+TEXT = Schema(".txt", "printed table", ())
+"""The table as it is printed."""
 
 
 def version(path: Path) -> tuple[int, int] | None:
@@ -110,7 +113,7 @@ def _read(schema: Schema, path: Path, version: tuple[int, int] | None) -> pd.Dat
 
 def _numbers(text: pd.Series, kind: type | str) -> pd.Series:
     """Convert a column of text to numbers, floats to their last bit; empty text becomes missing."""
-    number = int if kind == "Int64" else float
+    number = float if kind is float else int
     try:
         return pd.Series([number(one) if one else None for one in text], index=text.index, dtype=kind)
     except ValueError as error:

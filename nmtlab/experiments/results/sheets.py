@@ -10,7 +10,7 @@ from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
-from nmtlab.experiments.results.summary import Verdict
+from nmtlab.experiments.results.summary import Comparison
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.experiments.tables.labels import caveats, labelled, system_labels
 
@@ -113,7 +113,7 @@ def _verdicts(table: Table, lines: pd.DataFrame) -> Iterator[str]:
     yield RULE
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
-        kinds = [kind for kind in get_args(Verdict) if kind != NOT_KEPT or kind in counts]
+        kinds = [kind for kind in get_args(Comparison) if kind != NOT_KEPT or kind in counts]
         yield f"{labels[column]}: {', '.join(f'{counts.get(kind, 0)} {kind}' for kind in kinds)}"
 
 

@@ -21,9 +21,9 @@ from nmtlab.experiments.results.statistics import LEVEL, NotKept, Spread
 from nmtlab.experiments.running.cells import NEED_DIVERGED
 from nmtlab.experiments.tables.declaration import Table
 
-Verdict = Literal["better", "worse", "equivalent", "underpowered", "inconclusive", NotKept]
+Comparison = Literal["better", "worse", "equivalent", "underpowered", "inconclusive", NotKept]
 
-_IN_WORDS: dict[str, Verdict] = {
+_IN_WORDS: dict[str, Comparison] = {
     "reproduced here": "better",
     "contradicted here": "worse",
     "equivalent": "equivalent",

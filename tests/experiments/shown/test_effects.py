@@ -13,7 +13,6 @@ from nmtlab.experiments.results.collected import collected_cells, made_rows
 from nmtlab.experiments.results.curves import COLUMNS, with_dev_curves
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.results import Results
-from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.shown.effects import (
@@ -84,7 +83,7 @@ def test_a_view_is_of_a_table_whose_curves_were_kept():
 
 def saved(table: Table, scale: Scale, workspace: Workspace, folder) -> Results:
     stored = replace(Results.saved(table, scale, workspace), folder=folder)
-    collected_cells(table, scale, workspace).to_csv(stored.path(CELLS), index=False)
+    collected_cells(table, scale, workspace).to_csv(stored.path(), index=False)
     return stored
 
 
@@ -103,7 +102,7 @@ def test_a_run_that_is_not_here_or_of_another_machine_has_none(grid, space, tmp_
     stored = saved(grid.table, "tiny", grid.workspace, tmp_path)
     assert replace(stored, workspace=space).curves.empty
     assert with_dev_curves(stored.table, stored.cells, Kept.of(space)) == {}
-    path = stored.path(CELLS)
+    path = stored.path()
     cells = path.read_text(encoding="utf-8").splitlines()
     machine = cells[1].rsplit(",", 1)[1] if cells[1][-1] != '"' else cells[1].rsplit(',"', 1)[1]
     path.write_text("\n".join(cells).replace(machine, machine.replace("cores", "kernels")) + "\n", "utf-8")
