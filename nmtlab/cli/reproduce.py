@@ -67,7 +67,15 @@ def reproduce(
     wanted = declared.only(pair) if pair else declared
 
     from nmtlab.cli.grid_bar import GridBar  # after the names are checked: it loads torch
+    from nmtlab.experiments.claims.declared import questions_about
     from nmtlab.experiments.results.results import Results
+    from nmtlab.experiments.results.sheets import estimate_sheet
+    from nmtlab.experiments.results.signatures import ceilings
+    from nmtlab.experiments.running.cells import cells_of
+    from nmtlab.experiments.running.engines import in_processes, one_by_one
+    from nmtlab.experiments.running.estimate import estimate_grid
+    from nmtlab.experiments.running.grid import run_grid, unpack_table
+    from nmtlab.experiments.running.ray_engine import on_ray
 
     asked = questions_about(declared)
     if stored:
