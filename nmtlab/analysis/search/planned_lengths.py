@@ -110,6 +110,7 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
 
 
 def error_metric(key: str, label: str, quantity: str, better: Better = "lower", **more: object) -> Metric:
+    """Return a number of `length_errors`."""
     return Metric(
         key, label, better=better, needs=(PLANNED_LENGTH,), read=lambda found: length_errors(found)[quantity], **more
     )
