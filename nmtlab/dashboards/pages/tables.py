@@ -134,7 +134,7 @@ class TablesPage(Page):
         cells = self._cells[self._cells["metric"] == self.measure.value]
         picked = cells[[key == self.lines.value for key in _keys(cells)]]
         same_row = cells[cells["row"].isin(picked["row"])]
-        measure = next(one for one in find_metrics(stored.table.metrics) if one.name == self.measure.value)
+        measure = next(one for one in find_metrics(stored.table.metrics) if one.label == self.measure.value)
         scored = Scored.of(stored, measure, picked["row"].iloc[0]) if len(picked) else None
         self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline], scored)
 
