@@ -208,7 +208,8 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
     return marked.assign(words=1).groupby("line")[["words", *_SHARES]].sum().astype(int).reset_index()
 
 
-def _peaks(key: str, label: str, amount: str, less: str = "", better: Better = "lower") -> Metric:
+def _peak_share(key: str, label: str, amount: str, less: str = "", better: Better = "lower") -> Metric:
+    """Return a percentage of the peaks, or a difference of two; NaN for a phrase-based run."""
     return Metric(key, f"{label} (%)", "ratio", "%", better, needs=(NEURAL,), amount=amount, less=less, of="words")
 
 
@@ -219,13 +220,13 @@ PEAK_COUNTS = Analysis(
     version=1,
     columns=("line", "words", *_SHARES),
     metrics=(
-        _peaks("peaks-first", "peaks on the first word", "first"),
-        _peaks("peaks-last", "peaks on the last word", "last"),
-        _peaks("peaks-linked", "peaks on the linked word", "on", better="higher"),
-        _peaks("first-excess", "peaks less links on the first word", "first", "first_linked", "zero"),
-        _peaks("last-excess", "peaks less links on the last word", "last", "last_linked", "zero"),
+        _peak_share("peaks-first", "peaks on the first word", "first"),
+        _peak_share("peaks-last", "peaks on the last word", "last"),
+        _peak_share("peaks-linked", "peaks on the linked word", "on", better="higher"),
+        _peak_share("first-excess", "peaks less links on the first word", "first", "first_linked", "zero"),
+        _peak_share("last-excess", "peaks less links on the last word", "last", "last_linked", "zero"),
         # How many more peaks would be on the linked word if each were one word further right: positive in Figure 3.3.
-        _peaks("moved-gain", "gain on the linked word if moved right", "on_if_moved", "on"),
+        _peak_share("moved-gain", "gain on the linked word if moved right", "on_if_moved", "on"),
     ),
 )
 
