@@ -12,6 +12,7 @@ from generated import markdown_table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import ORIGINS, declared_claims
 from nmtlab.experiments.claims.verdicts import counted, measured_claims
@@ -53,8 +54,8 @@ class ScoresDirective(SphinxDirective):
             stored = measured(self.arguments[0], "small")
         except NmtlabError as error:
             raise self.error(str(error)) from error
-        table, metric = stored.table, self.options.get("metric", stored.table.measures[0].name)
-        systems = list(self.content) or [system.name for system in table.systems]
+        table, metric = stored.table, self.options.get("metric", find_metric(stored.table.metrics[0]).label)
+        systems = list(self.content) or [system.name for system in table.columns]
         lines = stored.summary().query("metric == @metric and seeds > 0")
         if unknown := {*systems} - {*lines["column"]}:
             raise self.error(f"{table.name} has no {metric} of {', '.join(sorted(unknown))}")

@@ -1,35 +1,20 @@
 """`nmtlab reproduce`."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.options import interrupted
 from nmtlab.cli.tables import print_table, printed
-from nmtlab.experiments import (
-    TABLES,
-    Results,
-    cells_of,
-    estimate_grid,
-    find_table,
-    in_processes,
-    on_ray,
-    one_by_one,
-    run_grid,
-)
-from nmtlab.experiments.claims.declared import questions_about
-from nmtlab.experiments.results.sheets import estimate_sheet
-from nmtlab.experiments.results.signatures import ceilings
-from nmtlab.experiments.running.grid import unpack_table
+from nmtlab.experiments.tables.listing import find_table, listed
 from nmtlab.workspace import Workspace
+
+if TYPE_CHECKING:
+    from nmtlab.experiments.results.results import Results
 
 
 def reproduce(
-    table: Annotated[
-        str,
-        typer.Argument(help=f"Name of a table: {', '.join(table.name for table in TABLES)}."),
-    ],
+    table: Annotated[str, typer.Argument(help=listed())],
     scale: Annotated[
         Literal["tiny", "small", "thesis"],
         typer.Option(
@@ -79,6 +64,19 @@ def reproduce(
     that diverges is a result. Real text is searched for in data/corpora and in the folders of NMTLAB_CORPORA.
     """
     workspace, declared = Workspace.find(), find_table(table)
+    wanted = declared.only(pair) if pair else declared
+
+    from nmtlab.cli.grid_bar import GridBar  # after the names are checked: it loads torch
+    from nmtlab.experiments.claims.declared import questions_about
+    from nmtlab.experiments.results.results import Results
+    from nmtlab.experiments.results.sheets import estimate_sheet
+    from nmtlab.experiments.results.signatures import ceilings
+    from nmtlab.experiments.running.cells import cells_of
+    from nmtlab.experiments.running.engines import in_processes, one_by_one
+    from nmtlab.experiments.running.estimate import estimate_grid
+    from nmtlab.experiments.running.grid import run_grid, unpack_table
+    from nmtlab.experiments.running.ray_engine import on_ray
+
     asked = questions_about(declared)
     if stored:
         found = Results.measured(declared, scale, workspace)
@@ -86,7 +84,6 @@ def reproduce(
         if save:
             _save(found.merge(found, asked))
         return
-    wanted = declared.only(pair) if pair else declared
     if seeds:
         wanted = wanted.with_seeds([row.name for row in wanted.rows], seeds)
     if packed:
@@ -115,7 +112,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _save(results: Results) -> None:
+def _save(results: "Results") -> None:
     text = f"nmtlab reproduce {results.table.name} --scale {results.scale}\n\n{printed(*results.sheet)}"
     for path in results.save(text):
         print(f"written to {path}")

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from nmtlab.analysis.access.translations import store_translations
+from nmtlab.analysis.metrics import scored_text, stored_lines
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments.results.collected import made_rows
 from nmtlab.experiments.results.hypotheses import scores_of
@@ -84,10 +85,12 @@ def _add_small(run: Run, texts: list[ParallelCorpus], table: Table, workspace: W
 def _add_translations(folder: Path, run: Run, text: ParallelCorpus, table: Table) -> None:
     """Add the translations that are in answers of analyses, which are too large to be packed with the run."""
     for score in scores_of(table):
-        lines = score.stored(run, text) if score.made_by else None
+        lines = stored_lines(score, run, text) if score.scoring.made_by else None
         if lines is not None:
-            sources = score.text(text, run).sources
-            store_translations(folder, run.directed(*text.direction), score.split, sources, lines, score.made_by)
+            sources = scored_text(score, text, run).sources
+            store_translations(
+                folder, run.directed(*text.direction), score.split, sources, lines, score.scoring.made_by
+            )
 
 
 def _write(folder: Path, target: Path) -> Path:

@@ -5,7 +5,6 @@ from contextlib import suppress
 import pandas as pd
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measures.quality import TEST_BLEU
 from nmtlab.experiments.results.results import Results, stored_results
 from nmtlab.experiments.results.schemas import CELL
 from nmtlab.experiments.tables.declaration import Scale, Setup
@@ -37,6 +36,9 @@ def measured_cells(name: str, scale: Scale, measure: str = "") -> pd.DataFrame:
     return found.of_measure(measure) if measure else found.cells
 
 
+_TEST_BLEU = "test BLEU"
+
+
 def scores_on_test(workspace: Workspace) -> dict[str, float]:
     """Return the test BLEU of the runs behind the measured tables, by run; damaged tables are left out.
 
@@ -50,6 +52,6 @@ def scores_on_test(workspace: Workspace) -> dict[str, float]:
             setups = {row.name: row.at[results.scale] for row in results.table.rows}
             rows = [name for name, one in setups.items() if isinstance(one, Setup) and one.scores_training_text]
             cells = results.cells.drop_duplicates(CELL)
-            found = cells[(cells["metric"] == TEST_BLEU.name) & cells["row"].isin(rows)]
+            found = cells[(cells["metric"] == _TEST_BLEU) & cells["row"].isin(rows)]
             scores = {**found.dropna(subset="value").groupby("run")["value"].mean(), **scores}
     return scores

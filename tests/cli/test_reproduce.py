@@ -12,12 +12,11 @@ from support.little_table import little_table
 
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
-from nmtlab.experiments import TABLES, cells_of
 from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.measures.lexical import ALIGNMENT_ERROR, LEFT_SHIFT, LEXICON_PRECISION
-from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.sheets import reasons
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.experiments.tables.many_languages import ARTIFICIAL_ROWS, MANY_LANGUAGES
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 
@@ -27,7 +26,7 @@ from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 @pytest.fixture
 def table(tmp_path, tiny_recipe, monkeypatch):
     """The only table there is."""
-    measures = {"measures": (DEV_BLEU, TRAIN_PERPLEXITY)}
+    measures = {"metrics": ("dev-bleu", "train-perplexity")}
     table = little_table(tmp_path, tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2}), **measures)
     declared_claims()  # they are about the real tables
     monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
@@ -197,7 +196,7 @@ def test_an_unknown_table_is_answered_with_those_there_are(nmtlab):
 def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what_no_run_has(
     nmtlab, data, tmp_path, tiny_recipe, monkeypatch
 ):
-    measures = {"measures": (LEFT_SHIFT, ALIGNMENT_ERROR, LEXICON_PRECISION), "published": False, "name": "why"}
+    measures = {"metrics": ("left-shift", "alignment-error", "lexicon-precision"), "published": False, "name": "why"}
     recipe = tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2})
     table = dataclasses.replace(little_table(tmp_path, recipe, seeds=(1,)), **measures)
     declared_claims()  # they are about the real tables

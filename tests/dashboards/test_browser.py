@@ -28,11 +28,12 @@ from nmtlab.analysis.search.search_tree import (
 from nmtlab.analysis.search.translation_speed import NOISE, SETTING, frontier, medians, stored_efficiency
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.experiments import Results, find_table
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.results.judgement import NOT_KEPT
+from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.summary import rounded
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.experiments.trainability import MAP
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run

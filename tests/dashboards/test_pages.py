@@ -13,6 +13,7 @@ from support.foreign_models import marian
 from support.packed import packed_folder
 
 from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.dynamics.depth import G_SLOPES
 from nmtlab.analysis.lexical.rare_words import name_translations
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.frame.page import Note, Page
@@ -20,7 +21,6 @@ from nmtlab.dashboards.pages.dynamics import _verdicts
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.figures.scheme import DARK, as_hex
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
@@ -271,7 +271,7 @@ def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
     page = make("depth", hostile)
     (slopes,) = (leaf.frame["slope"] for leaf in leaves(page) if isinstance(leaf, Table) and "slope" in leaf.frame)
     found = measured_claims()
-    verdicts = found[found["metric"].isin([measure.name for measure in G_SLOPES])]["verdict"]
+    verdicts = found[found["metric"].isin([metric.label for metric in G_SLOPES])]["verdict"]
     (note,) = (note for note in notes(page) if "slope" in note)
     assert f"{(slopes > 0).sum()} of {len(slopes)} slopes are above 0." in note
     for verdict in verdicts.unique():

@@ -9,21 +9,24 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims import verdicts
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, counted, measured_claims, not_measured, overall
 from nmtlab.experiments.measured import measured_cells
-from nmtlab.experiments.measures.lexical import LEFT_SHIFT
-from nmtlab.experiments.measures.quality import CONVERGED, TEST_BLEU, Counted
-from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
 from nmtlab.experiments.results.judgement import Question, with_aim
 from nmtlab.experiments.results.schemas import CELLS, SENTENCES
 from nmtlab.experiments.tables.empty_translations import GLOBAL_BEST
-from nmtlab.experiments.tables.length_planning import BY_LOG_PROB, LENGTH_PLANNING
+from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.tables.normalisation import GRADIENTS
 from nmtlab.experiments.tables.transfer import TABLE_3_3
+
+LEFT_SHIFT = find_metric("left-shift")
+CONVERGED = find_metric("converged")
+TEST_BLEU = find_metric("test-bleu")
+EMPTY_GLOBAL_BEST = find_metric("empty-global-best")
 
 pytestmark = pytest.mark.usefixtures("all_kept")
 
@@ -79,8 +82,8 @@ TIED = [10.0, 10.4, 10.8]
     ],
 )
 def test_a_share_of_sentences_is_judged_even_if_all_seeds_agree(tmp_path, values, variance, high, said):
-    lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.name)
-    about = ["de-en", EMPTY_GLOBAL_BEST.name, SCALENORM, ""]
+    lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.label)
+    about = ["de-en", EMPTY_GLOBAL_BEST.label, SCALENORM, ""]
     spread = pd.DataFrame([[*about, variance, 199, 200, "ratio of sums"]], columns=SENTENCES.columns)
     spread.to_csv(tmp_path / EMPTY.sentences, index=False)
     found = judged(tmp_path, EMPTY, lines).loc["de-en"]
@@ -150,7 +153,7 @@ def test_a_bound_is_half_a_point_of_bleu_unless_a_tolerance_is_tested(tmp_path):
 def test_a_bound_is_a_tenth_of_the_gain_that_a_table_takes_apart(tmp_path):
     (claim,) = (one for one in declared_claims() if "draws them anew" in one.text)
     names = (claim.table.gain.system, claim.table.gain.than)
-    gained = measured_cells("related-parents", "small", claim.measure.name).query("row == 'gl-en (4,000)'")
+    gained = measured_cells("related-parents", "small", claim.metric.label).query("row == 'gl-en (4,000)'")
     one, other = (gained.loc[gained["column"] == name, "value"].mean() for name in names)
     lines = cells(claim.than, [20.0, 20.1, 20.2], "gl-en (4,000)")
     lines += cells(claim.system, [19.5, 19.6, 19.7], "gl-en (4,000)")
@@ -159,12 +162,13 @@ def test_a_bound_is_a_tenth_of_the_gain_that_a_table_takes_apart(tmp_path):
 
 
 def test_what_is_counted_in_the_text_needs_no_variance(tmp_path):
-    measure = next(one for one in TABLE_3_3.measures if isinstance(one, Counted))
+    measure = find_metric(TABLE_3_3.metrics[0])
+    assert measure.kind == "count"
     claim = Claim("BPE shares more.", "s", TABLE_3_3, measure, "BPE + transfer", "higher", "words + transfer")
     lines = [
         line
         for name, share in (("BPE + transfer", 91.0), ("words + transfer", 50.0))
-        for line in cells(name, [share] * 3, "gl-en (4,000)", measure.name)
+        for line in cells(name, [share] * 3, "gl-en (4,000)", measure.label)
     ]
     found = judged(tmp_path, claim, lines).loc["gl-en (4,000)"]
     assert (found["effect"], found["low"], found["high"], found["verdict"]) == (41, 41, 41, "reproduced here")
@@ -277,7 +281,7 @@ def test_a_line_has_the_budget_of_its_numbers(tmp_path):
 
 def test_a_line_says_that_dev_also_selected_the_checkpoints(tmp_path):
     (claim,) = (one for one in declared_claims() if one.text.startswith("With too small an r, 3 for 5, fixnorm transl"))
-    lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.measure.name)]
+    lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.metric.label)]
     budget = judged(tmp_path, claim, [line | {"updates": 500} for line in lines]).loc["tu-en", "budget"]
     assert budget.endswith("scored on dev, which also selected the checkpoints")
 
@@ -392,12 +396,12 @@ def test_lines_are_counted_by_whose_claim_they_are_of_and_by_kind_of_text(tmp_pa
     assert counted(measured_claims(tmp_path / "nowhere", [BETTER])).empty
 
 
-WIDE, NARROW = BY_LOG_PROB[2], BY_LOG_PROB[1]
+WIDE, NARROW = find_metric("bleu-log-prob-12"), find_metric("bleu-log-prob-4")
 WORSE = Claim("Wider is worse.", "somewhere, 7", LENGTH_PLANNING, WIDE, "ordinary", "lower", NARROW)
 
 
 def beams(wide: list[float | None], narrow: list[float | None]) -> list[dict]:
-    both = (cells("ordinary", values, "de-en", one.name) for values, one in ((wide, WIDE), (narrow, NARROW)))
+    both = (cells("ordinary", values, "de-en", one.label) for values, one in ((wide, WIDE), (narrow, NARROW)))
     return [line for some in both for line in some]
 
 

@@ -8,13 +8,14 @@ from support.little_table import little_table
 
 from nmtlab.analysis.search.beams import OUTCOME
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.experiments import Row, Setup, cells_of, collected_cells, in_processes, run_grid
-from nmtlab.experiments.measures.search import SearchedBleu, Way
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import collected_cells, made_rows
 from nmtlab.experiments.running import cells as cells_module
-from nmtlab.experiments.running.engines import _start
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.engines import _start, in_processes
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
+from nmtlab.experiments.tables.declaration import Row, Setup
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
@@ -60,12 +61,12 @@ def test_what_is_finished_is_not_touched_again(grid):
 
 @pytest.mark.full
 def test_the_numbers_of_a_cell_are_measured_where_it_is_made(tiny_recipe, space, tmp_path):
-    way = Way(SearchSettings(score="log-prob", beam_size=2))
-    table = little_table(tmp_path, tiny_recipe, seeds=(1,), measures=(SearchedBleu("BLEU by log-prob, beam 2", way),))
+    search = SearchSettings(score="log-prob", beam_size=4)
+    table = little_table(tmp_path, tiny_recipe, seeds=(1,), metrics=("bleu-log-prob-4",))
     assert run_grid(cells_of(table, "tiny"), space, in_processes(2)) == []
     for rows, text, runs in made_rows(table, "tiny", space):
         for run in runs.values():
-            assert OUTCOME.stored(run, corpus=text, search=way.search)["bleu"].item() >= 0
+            assert OUTCOME.stored(run, corpus=text, search=search)["bleu"].item() >= 0
         assert len(runs) == len(rows) == 2
 
 

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.translations import source_digest, stored_translations
-from nmtlab.experiments import collected_cells
 from nmtlab.experiments.evidence import add_table
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import collected_cells, made_rows
 from nmtlab.experiments.results.hypotheses import hypotheses
 from nmtlab.experiments.results.results import Results
 from nmtlab.workspace import Workspace

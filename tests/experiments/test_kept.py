@@ -7,10 +7,10 @@ import pytest
 from support.little_table import little_table
 from support.packed import NO_WORKSPACE
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.claims.verdicts import judged_claims, overall
 from nmtlab.experiments.measured import all_measured
-from nmtlab.experiments.measures.quality import DEV_BLEU
 from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.schemas import SENTENCES
@@ -20,6 +20,8 @@ from nmtlab.runs.archive import write_archive
 from nmtlab.runs.pack import FIRST
 from nmtlab.runs.packed import machines_in
 from nmtlab.workspace import RESULTS, Workspace
+
+DEV_BLEU = find_metric("dev-bleu")
 
 HERE, ELSEWHERE = "AMD EPYC, 2 cores", "Intel, 2 cores"
 SCORES = {"tied": (20.0, 20.5, 21.0), "fixnorm": (25.0, 25.5, 26.1), "untied": (20.1, 20.6, 20.7)}

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from nmtlab.analysis.metrics import find_metric, scored_text, scorer_of, stored_lines, sums_among
 from nmtlab.errors import RunError
-from nmtlab.experiments import cells_of, collected_cells, find_table
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import collected_cells, made_rows
 from nmtlab.experiments.results.hypotheses import hypotheses
 from nmtlab.experiments.results.sentences import ALONE, sentence_spreads
-from nmtlab.experiments.running.cells import Cell, made_run, run_cell, trainings
+from nmtlab.experiments.running.cells import Cell, cells_of, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -93,21 +93,25 @@ def test_zero_shot_directions_are_compared_with_a_way_through_english(made):
     by_measure = kept[kept["row"] == "qaa-qab"].groupby("measure")["translation"].size()
     assert by_measure.to_dict() == {"": 30, "test BLEU through English": 30}
     run = Run(made.run_folder(SHARED))
-    through = next(measure for measure in ZERO_SHOT.measures if measure.name == "test BLEU through English")
+    through = find_metric("pivot-bleu")
     corpus = next(text for cells, text, _ in made_rows(ZERO_SHOT, "tiny", made) if cells[0].row == "qaa-qab")
-    lines = through.stored(run, corpus)
-    text = through.text(corpus, run)
-    assert through.metric("qab").corpus_score(lines, text.references).score == measured.loc["qaa-qab", through.name]
+    lines = stored_lines(through, run, corpus)
+    text = scored_text(through, corpus, run)
+    assert (
+        scorer_of(through, "qab").corpus_score(lines, text.references).score == measured.loc["qaa-qab", through.label]
+    )
 
 
 def test_the_translations_that_are_off_target_are_those_of_the_share(made):
     found = collected_cells(ZERO_SHOT, "tiny", made)
-    off_target = next(measure for measure in ZERO_SHOT.measures if measure.name == "off target (%)")
-    shares = found[(found["run"] == SHARED) & (found["metric"] == off_target.name)].set_index("row")["value"]
+    off_target = find_metric("off-target")
+    shares = found[(found["run"] == SHARED) & (found["metric"] == off_target.label)].set_index("row")["value"]
     for (cell, *_), corpus, runs in made_rows(ZERO_SHOT, "tiny", made):
-        assert 100 * np.nanmean(off_target.hits(runs[SHARED], corpus)) == pytest.approx(shares[cell.row])
+        lines = stored_lines(find_metric(off_target.translations), runs[SHARED], corpus)
+        amount, of = sums_among(off_target, lines, runs[SHARED], corpus).sum(axis=0)
+        assert amount / of == pytest.approx(shares[cell.row])
     spreads = sentence_spreads(ZERO_SHOT, "tiny", made, hypotheses(ZERO_SHOT, "tiny", made), [])
-    assert set(spreads[spreads["metric"] == off_target.name]["than"]) == {ALONE}
+    assert set(spreads[spreads["metric"] == off_target.label]["than"]) == {ALONE}
 
 
 def test_the_estimate_has_a_line_for_each_training_of_several_texts(made):

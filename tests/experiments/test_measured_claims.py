@@ -13,7 +13,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, not_measured
-from nmtlab.experiments.measures.quality import Counted, ShareOfSentences
 from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.statistics import DECIDED
 from nmtlab.workspace import RESULTS
@@ -30,17 +29,17 @@ def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tupl
     one, other = values[claim.system], values[claim.than] if isinstance(claim.than, str) else claim.than
     trained = [name for name in (claim.system, claim.than) if name in values and name not in exact]
     parts = [(values[name].var(ddof=1) / len(values[name]), len(values[name]) - 1) for name in trained]
-    if isinstance(claim.measure, ShareOfSentences) and not isinstance(claim.than, str):
+    if claim.metric.kind == "proportion" and not isinstance(claim.than, str):
         (alone,) = spreads[(spreads["system"] == claim.system) & spreads["than"].isna()].itertuples()
         return recomputed_share(one, claim.than, alone.variance, alone.sentences)
     pair = {claim.system, claim.than if isinstance(claim.than, str) else ""}
     for line in spreads.fillna({"than": ""}).itertuples():
         if {line.system, line.than} == pair:
             parts.append((line.variance, line.freedom))
-    variance = 0.0 if isinstance(claim.measure, Counted) else sum(v for v, _ in parts)
+    variance = 0.0 if claim.metric.kind == "count" else sum(v for v, _ in parts)
     freedom = variance**2 / sum(v**2 / f for v, f in parts if v) if variance else math.nan
     effect = float(one.mean() - (other.mean() if isinstance(claim.than, str) else other))
-    exactly = 0.0 if isinstance(claim.measure, Counted) else math.nan  # equal values alone prove nothing
+    exactly = 0.0 if claim.metric.kind == "count" else math.nan  # equal values alone prove nothing
     margin = stats.t.isf(0.025, freedom) * variance**0.5 if variance else exactly
     return effect, effect - margin, effect + margin
 
@@ -104,7 +103,7 @@ def test_a_claim_is_not_measured_only_if_what_it_compares_has_no_run():
     for claim in not_measured(measured_claims()):
         path = RESULTS / claim.evidence
         cells = CELLS.read(path) if path.is_file() else pd.DataFrame(columns=CELLS.columns)
-        made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.measure.name)]
+        made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.metric.label)]
         compared = {claim.system, claim.than} - {""}
         assert not any(compared <= set(columns) for _, columns in made.groupby("row")["column"])
 

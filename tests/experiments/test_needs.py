@@ -7,24 +7,18 @@ from pathlib import Path
 import pytest
 from support.little_table import little_table
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import (
-    Cell,
-    Setup,
-    cells_of,
-    collected_cells,
-    estimate_grid,
-    in_processes,
-    run_grid,
-    summary,
-)
-from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.results.collected import collected_cells
 from nmtlab.experiments.results.judgement import Question, answered
-from nmtlab.experiments.running.cells import Need, trainings
-from nmtlab.experiments.running.engines import one_by_one, take_ready
+from nmtlab.experiments.results.summary import summary
+from nmtlab.experiments.running.cells import Cell, Need, cells_of, trainings
+from nmtlab.experiments.running.engines import in_processes, one_by_one, take_ready
+from nmtlab.experiments.running.estimate import estimate_grid
 from nmtlab.experiments.running.events import CellEnded, GridPlanned
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
-from nmtlab.experiments.tables.declaration import Parent, Table
+from nmtlab.experiments.tables.declaration import Parent, Setup, Table
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import read_lines, write_lines
 from nmtlab.workspace import Workspace
@@ -41,9 +35,9 @@ def table(tmp_path, tiny_recipe) -> Table:
         table.rows[0],
         at={"tiny": Setup(ExternalCorpus("sister", "xx", "en"), parents={"lost": parent(DIVERGING), "made": parent()})},
     )
-    (alone,) = table.systems
+    (alone,) = table.columns
     children = (replace(alone, name=name, parent=name) for name in ("lost", "made"))
-    return replace(table, rows=(row,), systems=(alone, *children))
+    return replace(table, rows=(row,), columns=(alone, *children))
 
 
 def parent(changes: dict | None = None) -> Parent:
@@ -134,7 +128,7 @@ def test_what_needs_a_training_that_diverged_is_told_of_and_the_others_are_made(
     }  # fmt: skip
     line = summary(found, table).set_index("column").loc["lost"]
     assert (line["seeds"], line["diverged"], line["missing"]) == (0, 1, 0)
-    answer = answered(Question(DEV_BLEU, "lost", "tied", "higher"), found, ())
+    answer = answered(Question(find_metric("dev-bleu"), "lost", "tied", "higher"), found, ())
     assert answer.hindrance == "lost: what it needs diverged"
     plan = estimate_grid([cells["lost"]], space).set_index("run").loc[cells["lost"].run]
     assert (plan["status"], plan["minutes"]) == ("need diverged", 0)

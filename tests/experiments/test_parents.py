@@ -5,12 +5,12 @@ import shutil
 import pytest
 from conftest import WORDS
 
-from nmtlab.experiments import Row, Setup, System, Table, cells_of, estimate_grid, run_grid
-from nmtlab.experiments.measures.quality import DEV_BLEU
-from nmtlab.experiments.running.cells import trainings
+from nmtlab.experiments.running.cells import cells_of, trainings
 from nmtlab.experiments.running.engines import one_by_one, take_ready
+from nmtlab.experiments.running.estimate import estimate_grid
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
-from nmtlab.experiments.tables.declaration import Parent
+from nmtlab.experiments.tables.declaration import Column, Parent, Row, Setup, Table
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import read_lines, write_lines
 from nmtlab.workspace import Workspace
@@ -47,12 +47,12 @@ def table(space, tiny_recipe) -> Table:
             Row("xx", {"tiny": Setup(SISTER, parents=parents)}),
             Row("de", {"tiny": Setup(GERMAN)}),
         ),
-        systems=(
-            System("alone", path),
-            System("child", path, parent="related"),
-            System("frozen", path, {"transfer.encoder": "freeze"}, parent="related"),
+        columns=(
+            Column("alone", path),
+            Column("child", path, parent="related"),
+            Column("frozen", path, {"transfer.encoder": "freeze"}, parent="related"),
         ),
-        measures=(DEV_BLEU,),
+        metrics=("dev-bleu",),
         seeds={"tiny": (1, 2)},
         published=False,
     )  # fmt: skip

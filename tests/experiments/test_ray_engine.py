@@ -4,8 +4,11 @@ import psutil
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import cells_of, collected_cells, on_ray, run_grid
+from nmtlab.experiments.results.collected import collected_cells
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned
+from nmtlab.experiments.running.grid import run_grid
+from nmtlab.experiments.running.ray_engine import on_ray
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace

@@ -10,16 +10,21 @@ import pytest
 import sacrebleu
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.experiments import cells_of, collected_cells, estimate_grid, run_grid, summary
-from nmtlab.experiments.measures.quality import TEST_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.results.collected import with_kept
+from nmtlab.analysis.metrics import find_metric, value_of
+from nmtlab.experiments.results.collected import collected_cells, with_kept
 from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.results.schemas import CELLS
-from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
+from nmtlab.experiments.results.summary import summary
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.estimate import estimate_grid, expected_seconds, seconds_left
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.tokenizers import Words
 from nmtlab.workspace import Workspace
+
+TEST_BLEU = find_metric("test-bleu")
+TRAIN_PERPLEXITY = find_metric("train-perplexity")
 
 
 def test_a_line_for_each_cell_and_measure_with_where_it_comes_from(grid):
@@ -86,8 +91,8 @@ def test_test_bleu_is_detokenized_into_english_and_tokenized_into_other_language
     corpus = cells_of(grid.table, "tiny")[0].corpus.open(grid.workspace)
     hypotheses = translations(run, corpus, "test")
     wanted = sacrebleu.corpus_bleu(hypotheses, [list(corpus.lines("test", "en"))]).score
-    assert TEST_BLEU.value(run, corpus) == pytest.approx(wanted)
-    unsmoothed = dataclasses.replace(TEST_BLEU, detokenized_into=("de",)).value(run, corpus)
+    assert value_of(TEST_BLEU, run, corpus) == pytest.approx(wanted)
+    unsmoothed = value_of(find_metric("tokenized-test-bleu"), run, corpus)
     references = [list(corpus.lines("test", "en"))]  # words and nothing else: the Moses tokenizer changes nothing
     wanted = sacrebleu.corpus_bleu(hypotheses, references, tokenize="none", smooth_method="none", force=True).score
     assert unsmoothed == pytest.approx(wanted)
@@ -107,7 +112,7 @@ def test_train_perplexity_is_that_of_the_last_pass(grid, tmp_path):
     ]
     (tmp_path / "run/metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     corpus = ParallelCorpus(tmp_path, "de", "en")  # is not read
-    assert TRAIN_PERPLEXITY.value(Run(tmp_path / "run"), corpus) == pytest.approx(8 ** (2 / 3) * 2 ** (1 / 3))
+    assert value_of(TRAIN_PERPLEXITY, Run(tmp_path / "run"), corpus) == pytest.approx(8 ** (2 / 3) * 2 ** (1 / 3))
 
 
 def test_what_is_not_there_yet_is_a_line_without_a_value(grid, space):

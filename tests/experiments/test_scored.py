@@ -6,15 +6,18 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.metrics import find_metric, scored_text
 from nmtlab.errors import CorpusError
-from nmtlab.experiments import cells_of
-from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.results.scored import Scored
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
+
+DEV_BLEU = find_metric("dev-bleu")
+TRAIN_PERPLEXITY = find_metric("train-perplexity")
 
 
 @pytest.fixture
@@ -47,9 +50,9 @@ def test_translations_of_another_text_are_not_shown_as_those_of_this_one(stored,
 
 
 def test_a_number_of_no_sentences_shows_those_of_the_first_score_and_a_table_without_scores_none(stored, space):
-    both = replace(stored, table=replace(stored.table, measures=(TRAIN_PERPLEXITY, DEV_BLEU)))
+    both = replace(stored, table=replace(stored.table, metrics=("train-perplexity", "dev-bleu")))
     assert Scored.of(both, TRAIN_PERPLEXITY, "ha-en").score == DEV_BLEU
-    alone = replace(stored, table=replace(stored.table, measures=(TRAIN_PERPLEXITY,)))
+    alone = replace(stored, table=replace(stored.table, metrics=("train-perplexity",)))
     assert Scored.of(alone, TRAIN_PERPLEXITY, "ha-en") is None
 
 
@@ -86,6 +89,6 @@ def test_a_text_that_can_be_made_is_made_outside_the_workspace(space):
     text = ConcatenatedCorpus("little-de-en", "de", "en", ("tiny",), dev=3)
     scored = Scored(DEV_BLEU, text, None).made(space)
     assert not space.data.exists()
-    assert scored.sentences(None) == DEV_BLEU.text(text.open(space), None)
+    assert scored.sentences(None) == scored_text(DEV_BLEU, text.open(space), None)
     with pytest.raises(CorpusError, match=r"its part 'tiny' was not found; .*NMTLAB_CORPORA"):
         Scored(DEV_BLEU, text, None).made(Workspace(space.data / "elsewhere"))

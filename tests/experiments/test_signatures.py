@@ -1,8 +1,8 @@
 """How the scores of a table were computed."""
 
-from nmtlab.experiments import find_table
 from nmtlab.experiments.results.schemas import SIGNATURES
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
+from nmtlab.experiments.tables.listing import find_table
 
 
 def of(table: str) -> dict[tuple[str, str], str]:

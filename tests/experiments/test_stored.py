@@ -7,11 +7,13 @@ import pytest
 from support.child_sizes import results_of
 from support.packed import NO_WORKSPACE
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import TABLES, collected_cells
 from nmtlab.experiments.measured import all_measured, scores_on_test
+from nmtlab.experiments.results.collected import collected_cells
 from nmtlab.experiments.results.results import Results, stored_results
 from nmtlab.experiments.results.schemas import CELLS, SENTENCES
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import RESULTS, Workspace
 
 HEAD = ",".join(SENTENCES.columns) + "\n"
@@ -91,7 +93,7 @@ def test_what_stands_in_the_checkout_is_of_the_tables_as_they_are_declared(store
     cells = stored.cells
     assert stored.folder == RESULTS
     assert set(cells["row"]) <= {row.name for row in stored.table.rows}
-    assert set(cells["column"]) <= {system.name for system in stored.table.systems}
-    metrics, declared = set(cells["metric"]), {measure.name for measure in stored.table.measures}
+    assert set(cells["column"]) <= {system.name for system in stored.table.columns}
+    metrics, declared = set(cells["metric"]), {metric.label for metric in find_metrics(stored.table.metrics)}
     assert metrics == declared
     assert set(cells["scale"]) == {stored.scale}

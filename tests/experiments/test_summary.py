@@ -8,12 +8,10 @@ import pytest
 from scipy import stats
 from support.little_table import little_table
 
-from nmtlab.experiments import find_table, summary, with_published
-from nmtlab.experiments.measures.lexical import LEFT_SHIFT
-from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, TRAIN_PERPLEXITY
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.schemas import CELLS, SENTENCES
-from nmtlab.experiments.results.summary import in_words, interval, rounded
+from nmtlab.experiments.results.summary import in_words, interval, rounded, summary, with_published
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 
@@ -162,7 +160,7 @@ def test_what_has_no_seed_is_taken_as_exact(tmp_path, tiny_recipe):
 
 def test_a_shift_is_judged_by_its_size(tmp_path, tiny_recipe):
     lines = cells("tied", [0.1, -0.1, 0.12], "left shift") + cells("fixnorm", [-4.0, -4.1, -4.2], "left shift")
-    line = table_of(tmp_path, tiny_recipe, lines, measures=(LEFT_SHIFT,)).loc["fixnorm"]
+    line = table_of(tmp_path, tiny_recipe, lines, metrics=("left-shift",)).loc["fixnorm"]
     assert line["mean"] == pytest.approx(-4.1)
     assert line["difference"] == pytest.approx(4.1 - 0.32 / 3)
     assert line["verdict"] == "worse"
@@ -170,7 +168,7 @@ def test_a_shift_is_judged_by_its_size(tmp_path, tiny_recipe):
 
 def test_shares_of_runs_never_have_an_interval_of_width_0(tmp_path, tiny_recipe):
     lines = cells("tied", [0.0, 0.0, 0.0], "converged") + cells("fixnorm", [1.0, 1.0, 1.0], "converged")
-    found = table_of(tmp_path, tiny_recipe, lines, measures=(CONVERGED,))
+    found = table_of(tmp_path, tiny_recipe, lines, metrics=("converged",))
     assert found["margin"].isna().all()
     assert (found["mean_high"] - found["mean_low"] > 0.5).all()
     line = found.loc["fixnorm"]
@@ -225,7 +223,7 @@ def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, t
     lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train perplexity")
     lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train perplexity")
     frame = pd.DataFrame(lines, columns=CELLS.columns).astype({"seed": "Int64", "value": float})
-    found = summary(frame, little_table(tmp_path, tiny_recipe, measures=(DEV_BLEU, TRAIN_PERPLEXITY)))
+    found = summary(frame, little_table(tmp_path, tiny_recipe, metrics=("dev-bleu", "train-perplexity")))
     assert len(found) == 4
     fixnorm = found[(found["column"] == "fixnorm") & (found["metric"] == "train perplexity")].iloc[0]
     assert fixnorm["difference"] == pytest.approx(-1)

@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from urllib.parse import urlencode
 
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import unmet
+from nmtlab.analysis.metrics import analysis_of
 from nmtlab.dashboards.frame.about import About, Sentence, pages
 from nmtlab.dashboards.frame.systems import of_one_pair
 from nmtlab.figures.marks import Token
@@ -60,6 +62,11 @@ def links_to(runs: Sequence[Run], names: Collection[str] | None = None) -> str:
         able = of_one_pair([run for run in runs if unmet(run, page.needs or ()) is None]) if wanted else []
         links += [_link(page, runs=_names(page, able))] if able else []
     return " · ".join(links)
+
+
+def pages_about(metric: Metric) -> list[str]:
+    """Return the names of the pages that illustrate a metric."""
+    return [page.name for page in pages() if {metric.key, analysis_of(metric)} & {*page.illustrates}]
 
 
 def link_to_line(table: str, measure: str, pair: str, system: str) -> str:

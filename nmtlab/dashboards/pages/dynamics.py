@@ -4,9 +4,11 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import NEURAL
+from nmtlab.analysis.access.translations import TRANSLATED
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
-from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
-from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, LOSS_CURVE, gradient_quantiles
+from nmtlab.analysis.dynamics.convergence import CONVERGENCE, FLOOR, TRAIN_PERPLEXITY, convergence
+from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, GRADIENT_SIZES, LOSS_CURVE, gradient_quantiles
+from nmtlab.analysis.dynamics.signals import SIGNALS
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Note, Page, heading
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -26,6 +28,7 @@ PAGE = About(
     question="Which systems learn faster, and whose gradient norms stay stable? (thesis Figures 3.4 and 3.5)",
     name="dynamics",
     needs=(NEURAL,),
+    illustrates=(TRANSLATED, TRAIN_PERPLEXITY, CONVERGENCE, GRADIENT_SIZES, GRADIENT_CURVE, SIGNALS),
 )
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))

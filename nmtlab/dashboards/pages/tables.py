@@ -7,6 +7,8 @@ import ipywidgets as widgets
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.analysis.access.metric import Metric
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import line_key
 from nmtlab.dashboards.frame.page import Note, Page, heading
@@ -14,16 +16,15 @@ from nmtlab.dashboards.parts.trainings import Trainings
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments import published, with_published
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.measured import all_measured
-from nmtlab.experiments.measures.quality import Measure
-from nmtlab.experiments.results.judgement import RULE, is_signed
+from nmtlab.experiments.results.collected import published
+from nmtlab.experiments.results.judgement import RULE
 from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
-from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.experiments.results.summary import in_words, rounded, with_published
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.shown.tables import table_figure
 from nmtlab.experiments.tables.declaration import Table as Declaration
@@ -109,7 +110,7 @@ class TablesPage(Page):
     def _open(self, stored: Results) -> None:
         self._cells, self._whole = stored.cells, stored.summary()
         measured, before = set(self._cells["metric"]), self.measure.value
-        names = [measure.name for measure in stored.table.measures if measure.name in measured]
+        names = [measure.label for measure in find_metrics(stored.table.metrics) if measure.label in measured]
         self.measure.options = names
         self.measure.value = before if before in names else names[0]
         self.draw.layout.display = "" if stored.table.baseline else "none"
@@ -121,7 +122,7 @@ class TablesPage(Page):
         of_measure = self._whole[self._whole["metric"] == self.measure.value]
         self._summary = with_published(of_measure, stored.table)
         begun = self._summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
-        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
+        measure = next(one for one in find_metrics(stored.table.metrics) if one.label == self.measure.value)
         self.lines.show(_lines(self._summary[begun], stored, _difference(stored.table, measure)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
@@ -133,7 +134,7 @@ class TablesPage(Page):
         cells = self._cells[self._cells["metric"] == self.measure.value]
         picked = cells[[key == self.lines.value for key in _keys(cells)]]
         same_row = cells[cells["row"].isin(picked["row"])]
-        measure = next(one for one in stored.table.measures if one.name == self.measure.value)
+        measure = next(one for one in find_metrics(stored.table.metrics) if one.label == self.measure.value)
         scored = Scored.of(stored, measure, picked["row"].iloc[0]) if len(picked) else None
         self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline], scored)
 
@@ -150,12 +151,12 @@ def _keys(lines: pd.DataFrame) -> list[str]:
     return [line_key(pair, system) for pair, system in zip(lines["row"], lines["column"], strict=True)]
 
 
-def _difference(table: Declaration, measure: Measure) -> str:
+def _difference(table: Declaration, measure: Metric) -> str:
     """Return the difference that is compared, in words; empty if there is no baseline."""
     if not table.baseline:
         return ""
     baseline = system_labels(table)[table.baseline]
-    return f"|system| − |{baseline}|" if is_signed(measure) else f"system − {baseline}"
+    return f"|system| − |{baseline}|" if measure.better == "zero" else f"system − {baseline}"
 
 
 def _lines(summed: pd.DataFrame, stored: Results, difference: str) -> pd.DataFrame:
@@ -181,7 +182,7 @@ def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
     return [in_words(*ends) for ends in zip(lines[low], lines[high], strict=True)]
 
 
-def _provenance(stored: Results, measure: Measure) -> str:
+def _provenance(stored: Results, measure: Metric) -> str:
     """Say where a table comes from, and what its differences are."""
     table = stored.table
     parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path().name}."]
@@ -189,7 +190,7 @@ def _provenance(stored: Results, measure: Measure) -> str:
         other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
     if table.baseline:
-        better = "below" if measure.lower_is_better else "above"
+        better = "below" if measure.better != "higher" else "above"
         parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0.")
     return " ".join(parts)
 
@@ -199,7 +200,7 @@ def _missing(not_begun: Sequence[str]) -> str:
     return f" Not run yet: {' · '.join(not_begun)}." if len(not_begun) else ""
 
 
-def _reading(stored: Results, measure: Measure) -> str:
+def _reading(stored: Results, measure: Metric) -> str:
     """Say what counts as a difference, what the systems lack, and how the score was computed."""
     table = stored.table
     parts = [RULE] if table.baseline else []
@@ -210,13 +211,13 @@ def _reading(stored: Results, measure: Measure) -> str:
     return " ".join(parts)
 
 
-def _signatures(stored: Results, measure: Measure) -> pd.DataFrame:
+def _signatures(stored: Results, measure: Metric) -> pd.DataFrame:
     found = signatures(stored.table, stored.scale)
-    return found[found["metric"] == measure.name]
+    return found[found["metric"] == measure.label]
 
 
 def _earlier(cells: pd.DataFrame, table: Declaration) -> str:
     """Say which measures of a table's cells the table no longer has, after a space; empty if there are none."""
-    declared = {measure.name for measure in table.measures}
+    declared = {measure.label for measure in find_metrics(table.metrics)}
     others = [name for name in cells["metric"].unique() if name not in declared]
     return f" Measured earlier by other definitions, and not shown: {', '.join(others)}." if others else ""

@@ -9,12 +9,12 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.columns import row
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table
 from nmtlab.experiments.measured import all_measured
 from nmtlab.experiments.results.curves import with_dev_curves
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.shown.effects import effect_view
 from nmtlab.experiments.tables.labels import row_label
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import Workspace
 
 _MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.results.schemas import CELL, CELLS, Schema
 from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run, status_of
@@ -44,16 +45,16 @@ def collected_cells(table: Table, scale: Scale, workspace: Workspace) -> pd.Data
     printed = _printed(table.name)
     lines = []
     for cells, corpus, runs in made_rows(table, scale, workspace):
-        for measure in table.measures:
-            values = {name: measure.value(run, corpus) for name, run in runs.items() if can_translate(run)}
+        for measure in find_metrics(table.metrics):
+            values = {name: value_of(measure, run, corpus) for name, run in runs.items() if can_translate(run)}
             lost = [name for name, run in runs.items() if run.status == "diverged" and name not in values]
-            values |= dict.fromkeys(lost, measure.of_nothing)
+            values |= dict.fromkeys(lost, measure.if_diverged)
             for cell in cells:
                 run = runs.get(cell.run)
                 line = _about(cell) | {"status": status_of(cell, run, workspace)} | (_made(run) if run else {})
-                line |= {"table": table.name, "scale": scale, "metric": measure.name}
+                line |= {"table": table.name, "scale": scale, "metric": measure.label}
                 line["value"] = values.get(cell.run)
-                lines.append(line | printed.get((cell.row, cell.column, measure.name), _NOT_PRINTED))
+                lines.append(line | printed.get((cell.row, cell.column, measure.label), _NOT_PRINTED))
     return CELLS.frame(lines)
 
 
@@ -97,8 +98,8 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     """
     orders = {
         "row": [row.name for row in table.rows],
-        "metric": [measure.name for measure in table.measures],
-        "column": [system.name for system in table.systems],
+        "metric": [measure.label for measure in find_metrics(table.metrics)],
+        "column": [system.name for system in table.columns],
     }
     run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]
     cells = pd.concat([*run, measured, kept], ignore_index=True)

@@ -44,7 +44,7 @@ def with_dev_curves(table: Table, cells: pd.DataFrame, kept: Kept) -> dict[str, 
 
 def _trained(table: Table, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of neural systems that have a run, each once."""
-    neural = [one.name for one in table.systems if find_recipe(one.recipe).model.neural]
+    neural = [one.name for one in table.columns if find_recipe(one.recipe).model.neural]
     cells = cells[cells["column"].isin(neural) & (cells["status"] != NOT_RUN)]
     return cells.assign(seed=cells["seed"].fillna(0).astype(int))[_CELL].drop_duplicates(ignore_index=True)
 

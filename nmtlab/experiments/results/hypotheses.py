@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.translations import text_digest
-from nmtlab.experiments.measures.quality import OfSentences
+from nmtlab.analysis.metrics import find_metrics, scored_text, stored_lines
 from nmtlab.experiments.results.collected import rows_with_text
 from nmtlab.experiments.running.cells import ENDED, Cell, is_the_training, made_run
 from nmtlab.experiments.tables.declaration import Scale, Table
@@ -42,9 +43,10 @@ def hypotheses(table: Table, scale: Scale, workspace: Workspace, cells: pd.DataF
     return pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
 
 
-def scores_of(table: Table) -> list[OfSentences]:
+def scores_of(table: Table) -> list[Metric]:
     """Return a score for each kind of translations that a table scores."""
-    return list({(one.split, one.made_by): one for one in table.measures if isinstance(one, OfSentences)}.values())
+    scores = (one for one in find_metrics(table.metrics) if one.kind == "score")
+    return list({(one.split, one.scoring.made_by): one for one in scores}.values())
 
 
 def _made(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run, ParallelCorpus]]:
@@ -62,12 +64,12 @@ def _run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | None
     return packed if packed and is_the_training(cell, packed, corpus) else None
 
 
-def _of_cell(score: OfSentences, cell: Cell, run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
+def _of_cell(score: Metric, cell: Cell, run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     """Return the translations of a cell that a score is of, without rows if it has not made them."""
-    lines = score.stored(run, corpus)
+    lines = stored_lines(score, run, corpus)
     if lines is None:
         return pd.DataFrame(columns=COLUMNS)
-    text = score.text(corpus, run)
+    text = scored_text(score, corpus, run)
     about = {"row": cell.row, "column": cell.column, "seed": cell.seed or 0, "split": score.split}
     frame = pd.DataFrame({"line": range(len(lines)), "translation": lines})
-    return frame.assign(**about, measure=score.made_by, text=text_digest(text.sources))[COLUMNS]
+    return frame.assign(**about, measure=score.scoring.made_by, text=text_digest(text.sources))[COLUMNS]

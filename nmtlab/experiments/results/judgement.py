@@ -14,9 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from nmtlab.experiments.measures.attention import PeakShare
-from nmtlab.experiments.measures.lexical import Finding, LexicalRatio
-from nmtlab.experiments.measures.quality import Converged, Counted, Measure, ShareOfSentences
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.schemas import CELLS
@@ -77,7 +75,7 @@ class Question:
         absolute: compare absolute values.
     """
 
-    measure: Measure
+    measure: Metric
     system: str
     than: str | float
     expects: Literal["higher", "lower"]
@@ -162,12 +160,12 @@ def answered(
         "runs": tuple(dict.fromkeys(cell.run for cell in known)),
         "kept": is_kept,
     }
-    if isinstance(question.measure, Converged):
+    if question.measure.kind == "outcome":
         return Answer(**common, **_UNTESTED, **_of_runs(question, known), interval=SEEDS_ALONE)
-    if isinstance(question.measure, Counted):
+    if question.measure.kind == "count":
         exact = _counted(question, known)
         return Answer(**common, **_UNTESTED, estimate=exact, seeds_needed=None, interval=NOTHING)
-    if isinstance(question.measure, ShareOfSentences) and not isinstance(question.than, str) and sentences and known:
+    if question.measure.kind == "proportion" and not isinstance(question.than, str) and sentences and known:
         share = _of_share(question.than, question.null, known, sentences)
         return Answer(**common, **_UNTESTED, estimate=share, seeds_needed=None, interval=AND_SENTENCES)
     found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
@@ -222,8 +220,8 @@ def with_aim(question: Question, table: Table, row: str, but: Collection[str] = 
         row: a row of the table.
         but: rows whose published differences do not count.
     """
-    metric, is_of_runs = question.measure.name, isinstance(question.measure, Converged)
-    effect, of_bleu = _published_distance(question, table, row, but), "BLEU" in metric
+    metric, is_of_runs = question.measure.label, question.measure.kind == "outcome"
+    effect, of_bleu = _published_distance(question, table, row, but), question.measure.unit == "BLEU"
     most = 1.0 if isinstance(question.than, str) else max(question.than, 1 - question.than)
     usual = most if is_of_runs else ONE_BLEU if of_bleu else math.nan
     asked_about = np.fmax(effect, measured_gain(table, row, metric))
@@ -250,18 +248,13 @@ def measured_gain(table: Table, row: str, metric: str) -> float:
     return float(means.get(table.gain.system, math.nan) - means.get(table.gain.than, math.nan))
 
 
-def is_signed(measure: Measure) -> bool:
-    """Return whether the best value of a measure is 0, so that systems are compared by absolute values."""
-    return isinstance(measure, Finding | LexicalRatio | PeakShare) and measure.signed
-
-
 _UNTESTED: Mapping[str, float] = {"pooled_p": math.nan, "equivalence_p": math.nan}
 """What shares and counted numbers lack."""
 
 
 def _published_distance(question: Question, table: Table, row: str, but: Collection[str]) -> float:
     """Return the distance of the published difference of the row, else the smallest of any; NaN if there is none."""
-    numbers = _published_numbers(table.name, question.measure.name)
+    numbers = _published_numbers(table.name, question.measure.label)
     if not {*question.compared} <= {*numbers.columns}:
         return math.nan
     values = numbers.abs() if question.absolute else numbers
@@ -328,7 +321,7 @@ def _hindrance(question: Question, compared: Sequence[_Cell], seeds: int) -> str
         return f"fewer than {ENOUGH_SEEDS} seeds"
     usable = question.measure.usable
     means = [fmean(cell.value for cell in compared if cell.column == name) for name in question.compared]
-    return "" if max(means) >= usable else f"neither system reaches {question.measure.name} {usable:g}"
+    return "" if max(means) >= usable else f"neither system reaches {question.measure.label} {usable:g}"
 
 
 def _missing(question: Question, compared: Sequence[_Cell]) -> Iterator[str]:
@@ -343,9 +336,9 @@ def _missing(question: Question, compared: Sequence[_Cell]) -> Iterator[str]:
             yield f"{name}: {_kind(status, question.measure)}{_seeds(seeds, len(cells))}"
 
 
-def _kind(status: str, measure: Measure) -> str:
+def _kind(status: str, measure: Metric) -> str:
     if status == "finished":
-        return "too early to tell" if isinstance(measure, Converged) else "no such number"
+        return "too early to tell" if measure.kind == "outcome" else "no such number"
     said = {NOT_RUN: NOT_RUN, "diverged": "diverged without a score", NEED_DIVERGED: "what it needs diverged"}
     return said.get(status, "not finished")
 

@@ -5,9 +5,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from nmtlab.analysis.access.metric import Metric, Text
 from nmtlab.analysis.access.translations import translations_by_text
+from nmtlab.analysis.metrics import find_metrics, scored_text, stored_lines
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.measures.quality import Measure, OfSentences, Text
 from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.tables.corpora import Corpus, opened_beside
 from nmtlab.experiments.tables.declaration import Setup
@@ -26,12 +27,12 @@ class Scored:
         corpus: that text; None if it is not in the workspace.
     """
 
-    score: OfSentences
+    score: Metric
     declared: Corpus | None
     corpus: ParallelCorpus | None
 
     @classmethod
-    def of(cls, results: Results, measure: Measure, row: str) -> "Scored | None":
+    def of(cls, results: Results, measure: Metric, row: str) -> "Scored | None":
         """Return the sentences behind a number; None if the table has no score of sentences.
 
         Args:
@@ -39,7 +40,7 @@ class Scored:
             measure: one of its numbers; if it is no score of sentences, the table's first score stands in for it.
             row: name of the row.
         """
-        score = next((one for one in (measure, *results.table.measures) if isinstance(one, OfSentences)), None)
+        score = next((one for one in (measure, *find_metrics(results.table.metrics)) if one.kind == "score"), None)
         if score is None:
             return None
         text = _text_of(results, row)
@@ -63,11 +64,11 @@ class Scored:
     def title(self) -> str:
         """What the sentences are: the score, and its text."""
         text = f" ({self.corpus.name} {self.score.split})" if self.corpus else ""
-        return f"Sentences scored by {self.score.name}{text}"
+        return f"Sentences scored by {self.score.label}{text}"
 
     def sentences(self, run: Run | None) -> Text | None:
         """Return the sentences; None if they are not here, or depend on the run and there is none."""
-        return self.score.text(self.corpus, run) if self.corpus else None
+        return scored_text(self.score, self.corpus, run) if self.corpus else None
 
     def translations(self, run: Run | None) -> list[str] | None:
         """Return a training's translations of the sentences; None if these or some of those are not stored.
@@ -76,7 +77,7 @@ class Scored:
             run: the training that was measured, as of `open_run_of`; None if it is not kept.
         """
         text = self.sentences(run)
-        lines = self.score.stored(run, self.corpus) if run and self.corpus else None
+        lines = stored_lines(self.score, run, self.corpus) if run and self.corpus else None
         return lines if text and lines and len(lines) == len(text.sources) else None
 
     def translations_alone(self, run: Run | None) -> list[str] | None:
@@ -88,7 +89,7 @@ class Scored:
         text = self.declared
         if run is None or text is None or not run.translates(text.source, text.target):
             return None
-        directed, asked = run.directed(text.source, text.target), (self.score.split, self.score.made_by)
+        directed, asked = run.directed(text.source, text.target), (self.score.split, self.score.scoring.made_by)
         texts = translations_by_text(directed, *asked, text.name) or translations_by_text(directed, *asked)
         return next(iter(texts.values())) if len(texts) == 1 else None
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, get_args
 
 import pandas as pd
 
-from nmtlab.experiments.measures.quality import Converged, ShareOfSentences
+from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
@@ -37,7 +37,7 @@ def results_sheet(
         left_out: why the text of a row is not available.
     """
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
-    several = len(table.measures) > 1
+    several = len(table.metrics) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
     baseline = system_labels(table).get(table.baseline, "")
     columns += [f"vs {baseline}, 95 %", "detectable", "q", "verdict"] if baseline else []
@@ -51,8 +51,8 @@ def results_sheet(
     if not table.published:
         filled = [any(cells) for cells in zip(*rows, strict=True)]
         columns, *rows = ([*compress(row, filled)] for row in (columns, *rows))
-    metrics = "" if several else f"{table.measures[0].name}; "
-    shares = any(isinstance(measure, Converged | ShareOfSentences) for measure in table.measures)
+    metrics = "" if several else f"{find_metric(table.metrics[0]).label}; "
+    shares = any(measure.kind in ("outcome", "proportion") for measure in find_metrics(table.metrics))
     notes = [f"{metrics}mean over {_seeds(cells)}, ± 95 % by Student's t{'; of shares, by Wilson' if shares else ''}"]
     notes += printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale))
     notes += [*_verdicts(table, lines), *caveats(table), *_about_published(table, scale, lines)]
@@ -65,7 +65,7 @@ def row_sheet(table: Table, scale: Scale, cells: pd.DataFrame, lines: pd.DataFra
     """Return the systems of one row: means, differences to the baseline and verdicts; arguments as `results_sheet`."""
     lines = labelled(lines[(lines["row"] == row) & (lines["seeds"] > 0)], table, scale)
     baseline = system_labels(table)[table.baseline]
-    columns = ["system", f"{table.measures[0].name}, 95 %", f"vs {baseline}, 95 %", "verdict"]
+    columns = ["system", f"{find_metric(table.metrics[0]).label}, 95 %", f"vs {baseline}, 95 %", "verdict"]
     rows = []
     for line in lines.itertuples():
         difference, *_, verdict = _compared(line)

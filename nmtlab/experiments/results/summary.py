@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from scipy import stats
 
-from nmtlab.experiments.measures.quality import Converged, Measure, ShareOfSentences
+from nmtlab.analysis.access.metric import Metric
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.experiments.results.collected import published
-from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, is_signed, judged, with_aim
+from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.schemas import SENTENCES
 from nmtlab.experiments.results.sentences import spread_of
@@ -74,7 +75,7 @@ def summary(
         finished; `published` and `published_mark` as printed, and `published_difference`, computed if it was not
         printed.
     """
-    measures = {measure.name: measure for measure in table.measures}
+    measures = {measure.label: measure for measure in find_metrics(table.metrics)}
     sentences = SENTENCES.empty if sentences is None else sentences
     known = results[results["metric"].isin(list(measures))]
     lines, answers = [], {}
@@ -85,7 +86,7 @@ def summary(
         for column, of_system in cells.groupby("column", sort=False):
             if has and column != table.baseline:
                 answers[len(lines)] = _answer(measure, str(row), str(column), cells, table, sentences, kept)
-            is_share = isinstance(measure, ShareOfSentences)
+            is_share = measure.kind == "proportion"
             alone = spread_of(sentences, str(row), measure, str(column), 0.0) if is_share else None
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure, alone)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
@@ -176,7 +177,7 @@ _COLUMNS = ["row", "column", "metric", *_OF_CELLS[:5], *_COMPARED, *_OF_CELLS[5:
 
 
 def _answer(
-    measure: Measure,
+    measure: Metric,
     row: str,
     column: str,
     cells: pd.DataFrame,
@@ -184,17 +185,17 @@ def _answer(
     sentences: pd.DataFrame,
     kept: Kept | None,
 ) -> Answer:
-    expects = "lower" if measure.lower_is_better else "higher"
-    asked = Question(measure, column, table.baseline, expects, absolute=is_signed(measure))
+    expects = "higher" if measure.better == "higher" else "lower"
+    asked = Question(measure, column, table.baseline, expects, absolute=measure.better == "zero")
     spread = spread_of(sentences, row, measure, column, table.baseline, asked.absolute)
     return answered(with_aim(asked, table, row), cells, table.converging, spread, kept)
 
 
-def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> dict[str, object]:
+def _line(cells: pd.DataFrame, measure: Metric, sentences: Spread | None) -> dict[str, object]:
     values = cells.groupby("seed", dropna=False)["value"].mean().dropna().tolist()
     mean, margin = interval(values)
     low, high = mean - margin, mean + margin
-    if isinstance(measure, Converged) and values:
+    if measure.kind == "outcome" and values:
         margin, (low, high) = math.nan, wilson(mean, len(values))
     elif sentences and values:
         share = share_of_sentences(values, sentences, 0.0)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from nmtlab.analysis.access.translations import stored_translations, translations
+from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.tables.corpora import Corpus, Directed
-from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
+from nmtlab.experiments.tables.declaration import Changes, Column, Parent, Row, Scale, Setup, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import train
@@ -47,7 +47,7 @@ class Cell:
         label: name of the recipe and the table's changes to it, such as `fixnorm.radius-3`.
         corpus: corpus to train on.
         splits: splits to translate after training.
-        measures: numbers of the table, measured after that.
+        metrics: keys of the numbers of the table, measured after that.
         row: name of the row in the table.
         column: name of the system.
         seed: seed of the training, None for a system without randomness.
@@ -62,7 +62,7 @@ class Cell:
     label: str
     corpus: Corpus
     splits: tuple[str, ...]
-    measures: tuple[Measure, ...]
+    metrics: tuple[str, ...]
     row: str
     column: str
     seed: int | None
@@ -86,7 +86,7 @@ class Cell:
 def trainings(cells: Sequence[Cell], workspace: Workspace | None = None) -> list[Cell]:
     """Return the trainings of cells and those that they need, each once, needs first.
 
-    Each translates the texts of all its cells and has all their measures.
+    Each translates the texts of all its cells and has all their metrics.
 
     Args:
         cells: of any tables.
@@ -104,7 +104,7 @@ def trainings(cells: Sequence[Cell], workspace: Workspace | None = None) -> list
             first,
             scored=_each_once(first.texts, cell.texts),
             splits=_each_once(first.splits, cell.splits),
-            measures=_each_once(first.measures, cell.measures),
+            metrics=_each_once(first.metrics, cell.metrics),
         )
     try:
         return [found[name] for name in order.static_order() if name in found]
@@ -151,7 +151,7 @@ def cells_of(table: Table, scale: Scale) -> list[Cell]:
     return [
         cell
         for row in table.rows
-        for system in table.systems
+        for system in table.columns
         if isinstance(setup := row.at[scale], Setup) and not table.leaves_out(row, system, scale)
         for cell in _cells(table, scale, row, setup, system)
     ]
@@ -186,9 +186,9 @@ def run_cell(
             for split in cell.splits:
                 on_event(Preparing(f"translating {split}"))
                 translations(run, opened[text], split, machine=cell.recipe.machine)
-            for measure in cell.measures:
-                on_event(Preparing(f"measuring {measure.name}"))
-                measure.value(run, opened[text])
+            for measure in find_metrics(cell.metrics):
+                on_event(Preparing(f"measuring {measure.label}"))
+                value_of(measure, run, opened[text])
     return run
 
 
@@ -231,7 +231,7 @@ def run_seconds(run: Run) -> float:
 _REMEDY = "rename it, or remove it with 'nmtlab runs remove', to train it again"
 
 
-def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -> Iterator[Cell]:
+def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -> Iterator[Cell]:
     texts = setup.texts[system.texts] if system.texts else Texts(_run_name(setup.corpus), (setup.corpus,))
     corpus, *more = texts.corpora
     named = find_recipe(system.recipe)
@@ -247,7 +247,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
-    splits = tuple(measure.split for measure in table.measures if measure.split)
+    splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
         cell = Cell(
@@ -256,7 +256,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
             label=label,
             corpus=corpus,
             splits=splits,
-            measures=table.measures,
+            metrics=table.metrics,
             row=row.name,
             column=system.name,
             seed=seed,
@@ -281,7 +281,7 @@ def _based_on(cell: Cell, base: Cell) -> Cell:
     return replace(
         cell,
         recipe=cell.recipe.with_changes({"transfer.parent": base.run}),
-        needs=(Need("parent", replace(base, splits=(), measures=())),),
+        needs=(Need("parent", replace(base, splits=(), metrics=())),),
     )
 
 
@@ -299,7 +299,7 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
         label=label,
         corpus=declared.corpus,
         splits=(),
-        measures=(),
+        metrics=(),
         also=declared.also,
         scored=(),
     )

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shutil import copytree
 
+from nmtlab.analysis.metrics import find_metrics, stored_lines, value_of
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.running.cells import (
     Cell,
     can_translate,
@@ -75,8 +75,8 @@ def _check_numbers(cell: Cell, run: Run, corpora: Mapping[Corpus, ParallelCorpus
         return
     try:
         for text in cell.texts:
-            for measure in cell.measures:
-                measure.value(run, corpora[text])
+            for measure in find_metrics(cell.metrics):
+                value_of(measure, run, corpora[text])
     except RunError as error:
         raise RunError(error.problem, "remove it with 'nmtlab runs remove', and it is trained again") from error
 
@@ -115,9 +115,9 @@ def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
             trained_on = cell.corpus.open(workspace)
         except CorpusError:
             continue
-        scores = [measure for measure in table.measures if isinstance(measure, OfSentences)]
-        translated = len(scores) == len(table.measures) and all(
-            score.stored(packed, text) is not None for score in scores for text in texts
+        scores = [measure for measure in find_metrics(table.metrics) if measure.kind == "score"]
+        translated = len(scores) == len(table.metrics) and all(
+            stored_lines(score, packed, text) is not None for score in scores for text in texts
         )
         if is_the_training(cell, packed, trained_on) and (packed.checkpoints.has_weights("best") or translated):
             copytree(packed.folder, workspace.run_folder(cell.run))

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.running.cells import cells_of
@@ -152,7 +153,7 @@ def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:
 
 def _name_among(row: str, column: str, types: Mapping[tuple[str, str], int]) -> str:
     """Return the name of the system that has the same parent, and the baseline's vocabulary size."""
-    parents = {system.name: system.parent for system in FIGURE_3_1.systems}
+    parents = {system.name: system.parent for system in FIGURE_3_1.columns}
     size = types.get((row, FIGURE_3_1.baseline))
     alike = (name for name in parents if parents[name] == parents[column] and types.get((row, name)) == size)
     return next(alike, column)
@@ -162,8 +163,8 @@ def _ascending(lines: pd.DataFrame, size: str, table: Table) -> pd.DataFrame:
     """Return the lines with a value by metric, system, pair and size."""
     whole = lines.loc[lines["seeds"] > 0, ["pair", "system", size, *_MEASURED]]
     orders = {
-        "metric": [measure.name for measure in table.measures],
-        "system": [system.name for system in table.systems],
+        "metric": [measure.label for measure in find_metrics(table.metrics)],
+        "system": [system.name for system in table.columns],
         "pair": list(dict.fromkeys(whole["pair"])),
     }
     places = [whole[name].map(order.index) for name, order in orders.items()]

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.experiments.measured import measured, measured_cells
 from nmtlab.experiments.results.summary import with_published
 from nmtlab.experiments.tables.declaration import Scale
@@ -55,7 +56,7 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
         NmtlabError: there is no such table, or it was not measured at this scale or with this measure.
     """
     table = find_table(name)
-    chosen = measured_cells(table.name, scale, measure or table.measures[0].name)["metric"].iloc[0]
+    chosen = measured_cells(table.name, scale, measure or find_metric(table.metrics[0]).label)["metric"].iloc[0]
     whole = measured(table.name, scale).summary()
     lines = with_published(whole[whole["metric"] == chosen], table)
     compared = ["difference", "low", "high", "q", "verdict"] if table.baseline else []

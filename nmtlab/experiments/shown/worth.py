@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.statistics import ENOUGH_SEEDS
 from nmtlab.experiments.results.summary import interval
@@ -96,8 +97,8 @@ def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
         `high` as in `Worth`; `smallest` and `largest` size of a child alone.
     """
     known = with_child_sizes(results[results["value"].notna()], scale)
-    metrics = [measure.name for measure in CHILD_SIZE.measures]
-    systems = [system.name for system in CHILD_SIZE.systems if system.parent]
+    metrics = [metric.label for metric in find_metrics(CHILD_SIZE.metrics)]
+    systems = [system.name for system in CHILD_SIZE.columns if system.parent]
     lines = []
     for metric, system, pair in product(metrics, systems, dict.fromkeys(known["pair"])):
         cells = known[(known["metric"] == metric) & (known["pair"] == pair)]

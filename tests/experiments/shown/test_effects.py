@@ -9,17 +9,18 @@ from scipy import stats
 from support.little_table import little_table
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import cells_of, collected_cells, run_grid
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import collected_cells, made_rows
 from nmtlab.experiments.results.curves import COLUMNS, with_dev_curves
 from nmtlab.experiments.results.kept import Kept
 from nmtlab.experiments.results.results import Results
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.shown.effects import (
     effect_view,
     effects_over_training,
     still_rising,
 )
-from nmtlab.experiments.tables.declaration import Scale, System, Table
+from nmtlab.experiments.tables.declaration import Column, Scale, Table
 from nmtlab.workspace import Workspace
 
 
@@ -112,7 +113,7 @@ def test_a_run_that_is_not_here_or_of_another_machine_has_none(grid, space, tmp_
 def test_a_phrase_based_system_has_no_curve(space, tmp_path, tiny_recipe):
     recipe = tmp_path / "phrase.toml"
     recipe.write_text('base = "moses"\n[model]\ntuning_evaluations = 8\n', encoding="utf-8")
-    phrase = System("phrase-based", str(recipe), seeded=False)
-    table = replace(little_table(tmp_path, tiny_recipe), systems=(phrase,))
+    phrase = Column("phrase-based", str(recipe), seeded=False)
+    table = replace(little_table(tmp_path, tiny_recipe), columns=(phrase,))
     assert run_grid(cells_of(table, "tiny"), space) == []
     assert saved(table, "tiny", space, tmp_path).curves.empty

@@ -10,8 +10,8 @@ from support.packed import DATA, packed_folder
 
 from nmtlab.analysis.languages.parameters import counted_parameters
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import cells_of
 from nmtlab.experiments.measured import measured
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.shown.many_languages import (
     ablation_figure,
     ablation_view,

@@ -3,10 +3,11 @@
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table
 from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.shown.planning import planning_view, ways_figure
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 
@@ -36,7 +37,7 @@ def test_ways_of_searching_have_a_panel_a_pair_and_a_line_each():
 def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
-    metrics = [measure_.name for measure_ in find_table("length-planning").measures]
+    metrics = [metric.label for metric in find_metrics(find_table("length-planning").metrics)]
     cells = CELLS.read(RESULTS / "search-errors.small.csv").head(1).assign(table="length-planning", row="gl-en")
     made = [
         cells.assign(column=column, metric=metric, seed=seed, value=10.0 * place + seed)

@@ -5,11 +5,13 @@ import math
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.results.schemas import CELLS
+from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.shown.tables import table_figure, table_view
 from nmtlab.experiments.tables.labels import published_name
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 LINES = pd.DataFrame(
@@ -119,7 +121,7 @@ def test_a_table_is_shown_as_it_was_measured():
     cells, table = CELLS.read(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
     for measure_ in ("", "dev BLEU"):
         view = table_view("table-3.8", measure=measure_)
-        lines = summary(cells[cells["metric"] == (measure_ or table.measures[0].name)], table)
+        lines = summary(cells[cells["metric"] == (measure_ or find_metric(table.metrics[0]).label)], table)
         wanted = lines[lines["seeds"] > 0]
         assert list(view.frame["mean"]) == list(wanted["mean"])
         assert list(view.frame[published_name("small")]) == list(wanted["published"])
