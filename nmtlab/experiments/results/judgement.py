@@ -5,11 +5,11 @@ print(judged(lines))
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -96,27 +96,27 @@ class Answer:
 
     Args:
         question: the question.
-        estimate: the difference and its interval.
-        pooled_p: p with the variance of the seeds pooled over systems; NaN for shares.
-        equivalence_p: p of the tests that the difference is within the bound; NaN if there is none.
-        seeds_needed: seeds per system with which the aim would be detected; None if there is no aim or no such number.
-        interval: what the interval covers.
         seeds: number of seeds; of two systems with seeds, the smaller one.
         hindrance: why nothing can be decided; empty if something can.
         runs: names of the runs with a value.
         kept: whether these runs, or what the number was computed from, are still there.
+        estimate: the difference and its interval.
+        interval: what the interval covers.
+        pooled_p: p with the variance of the seeds pooled over systems; NaN for shares and counted numbers.
+        equivalence_p: p of the tests that the difference is within the bound; NaN if there is none.
+        seeds_needed: seeds per system with which the aim would be detected; None if there is no aim or no such number.
     """
 
     question: Question
-    estimate: Estimate
-    pooled_p: float
-    equivalence_p: float
-    seeds_needed: int | None
-    interval: str
     seeds: int
     hindrance: str
     runs: tuple[str, ...]
     kept: bool
+    estimate: Estimate
+    interval: str
+    pooled_p: float = math.nan
+    equivalence_p: float = math.nan
+    seeds_needed: int | None = None
 
 
 def is_begun(question: Question, cells: pd.DataFrame) -> bool:
@@ -153,31 +153,25 @@ def answered(
     compared = [cell for cell in _cells(cells) if cell.column in question.compared]
     known = [cell for cell in compared if cell.value == cell.value]
     counts = [len({cell.seed for cell in known if cell.column == name}) for name in _with_seeds(question, compared)]
-    common = {
-        "question": question,
-        "seeds": min(counts, default=0),
-        "hindrance": _hindrance(question, compared, min(counts, default=0)),
-        "runs": tuple(dict.fromkeys(cell.run for cell in known)),
-        "kept": is_kept,
-    }
+    seeds, runs = min(counts, default=0), tuple(dict.fromkeys(cell.run for cell in known))
+    common = (question, seeds, _hindrance(question, compared, seeds), runs, is_kept)
     if question.measure.kind == "outcome":
-        return Answer(**common, **_UNTESTED, **_of_runs(question, known), interval=SEEDS_ALONE)
+        line, needed = _of_runs(question, known)
+        return Answer(*common, line, SEEDS_ALONE, seeds_needed=needed)
     if question.measure.kind == "count":
-        exact = _counted(question, known)
-        return Answer(**common, **_UNTESTED, estimate=exact, seeds_needed=None, interval=NOTHING)
+        return Answer(*common, _counted(question, known), NOTHING)
     if question.measure.kind == "proportion" and not isinstance(question.than, str) and sentences and known:
-        share = _of_share(question.than, question.null, known, sentences)
-        return Answer(**common, **_UNTESTED, estimate=share, seeds_needed=None, interval=AND_SENTENCES)
+        return Answer(*common, _of_share(question.than, question.null, known, sentences), AND_SENTENCES)
     found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
     line = found.welch.estimate(question.null)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
-        **common,
-        estimate=line,
+        *common,
+        line,
+        SEEDS_ALONE if sentences is None else AND_SENTENCES,
         pooled_p=found.pooled.estimate(question.null).p,
         equivalence_p=found.welch.equivalence_p(question.bound),
         seeds_needed=found.welch.seeds_needed(question.aim) if known_aim else None,
-        interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
     )
 
 
@@ -246,10 +240,6 @@ def measured_gain(table: Table, row: str, metric: str) -> float:
     cells = CELLS.read(RESULTS / f"{table.gain.table.name}.small{CELLS.ending}")
     means = cells[(cells["row"] == row) & (cells["metric"] == metric)].groupby("column")["value"].mean()
     return float(means.get(table.gain.system, math.nan) - means.get(table.gain.than, math.nan))
-
-
-_UNTESTED: Mapping[str, float] = {"pooled_p": math.nan, "equivalence_p": math.nan}
-"""What shares and counted numbers lack."""
 
 
 def _published_distance(question: Question, table: Table, row: str, but: Collection[str]) -> float:
@@ -355,16 +345,15 @@ def _with_seeds(question: Question, compared: Sequence[_Cell]) -> list[str]:
     return [name for name in question.compared if name not in without]
 
 
-def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
-    """Return the difference of shares of runs, which is counted and not averaged."""
+def _of_runs(question: Question, known: Sequence[_Cell]) -> tuple[Estimate, int | None]:
+    """Return the difference of shares of runs, which is counted and not averaged, and the runs that it needs."""
     outcomes = [[cell.value for cell in known if cell.column == name] for name in question.compared]
     counts = [(int(sum(some)), len(some)) for some in outcomes]
-    nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
     if not all(runs for _, runs in counts):
-        return {"estimate": nothing, "seeds_needed": None}
+        return Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan), None
     than = None if isinstance(question.than, str) else question.than
     line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
-    return {"estimate": line, "seeds_needed": runs_needed(than, question.aim)}
+    return line, runs_needed(than, question.aim)
 
 
 def _of_share(than: float, null: float, known: Sequence[_Cell], sentences: Spread) -> Estimate:
