@@ -5,7 +5,7 @@ python tests/oracles/late_gains.py
 
 import pandas as pd
 
-from nmtlab.experiments.results.kept import GAINED, LATE_GAINS, late_gain
+from nmtlab.experiments.results.kept import GAINS, LATE_GAINS, late_gain
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.packed import packed_runs
 from nmtlab.workspace import Workspace
@@ -26,7 +26,7 @@ def packed_late_gains(workspace: Workspace) -> pd.DataFrame:
         for name, evaluations in scored.items()
         if len(evaluations)
     ]
-    return pd.DataFrame(lines, columns=GAINED).dropna(ignore_index=True)
+    return GAINS.frame(lines).dropna(ignore_index=True)
 
 
 if __name__ == "__main__":

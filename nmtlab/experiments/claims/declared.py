@@ -12,6 +12,7 @@ from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.settings import change
 from nmtlab.experiments.results.judgement import Question
+from nmtlab.experiments.results.schemas import CELLS, SENTENCES
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.labels import system_labels
 from nmtlab.experiments.tables.listing import TABLES
@@ -100,18 +101,18 @@ class Claim:
 
     @property
     def stored(self) -> str:
-        """Table and scale, as in `Stored.name`."""
+        """Table and scale, as in `Results.name`."""
         return f"{self.table.name}.{self.scale}"
 
     @property
     def sentences(self) -> str:
         """Name of the file, beside the cells of its table, with the part that sentences have in differences."""
-        return f"{self.stored}.sentences.csv"
+        return f"{self.stored}{SENTENCES.ending}"
 
     @property
     def evidence(self) -> str:
         """Name of the file with the measured cells of its table."""
-        return f"{self.stored}.csv"
+        return f"{self.stored}{CELLS.ending}"
 
 
 @cache

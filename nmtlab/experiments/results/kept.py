@@ -10,14 +10,15 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from nmtlab.experiments.results.schemas import Schema
 from nmtlab.runs.listing import machines_of_runs
 from nmtlab.runs.packed import machines_in
 from nmtlab.workspace import EVIDENCE, RESULTS, Workspace
 
-LATE_GAINS = RESULTS / "late-gains.csv"
-"""One line per run of the evidence with dev scores, written by `tests/oracles/late_gains.py`."""
+GAINS = Schema("late-gains.csv", "table of late gains", ("run", "machine", "gain"), {"gain": float})
 
-GAINED = ["run", "machine", "gain"]
+LATE_GAINS = RESULTS / GAINS.ending
+"""One line per run of the evidence with dev scores, written by `tests/oracles/late_gains.py`."""
 
 STILL_RISING = 1.0
 """More BLEU than this in the last fifth of a training: it was ended too early for small differences to mean much."""
@@ -80,5 +81,5 @@ def largest_late_gain(cells: pd.DataFrame) -> float:
 
 @cache
 def _late_gains() -> Mapping[tuple[str, str], float]:
-    lines = pd.read_csv(LATE_GAINS) if LATE_GAINS.is_file() else pd.DataFrame(columns=GAINED)
-    return {(run, machine): gain for run, machine, gain in lines[GAINED].itertuples(index=False)}
+    lines = GAINS.read(LATE_GAINS).itertuples(index=False)
+    return {(run, machine): gain for run, machine, gain in lines}

@@ -90,9 +90,7 @@ class Results:
         """Return what the runs of a workspace say, measuring what was not measured yet.
 
         Args:
-            table: its declaration.
-            scale: the scale at which it was run.
-            workspace: contains runs and texts.
+            table, scale, workspace: whose runs.
             asked: what is asked of the table besides the differences to its baseline, such as by claims.
             left_out: why the text of a row is not available.
 
@@ -124,8 +122,8 @@ class Results:
 
     @property
     def version(self) -> object:
-        """What differs once cells or sentences have changed."""
-        return self.lines or (version(self.path()), version(self.path(SENTENCES)))
+        """What differs once the files of cells or sentences have changed."""
+        return version(self.path()), version(self.path(SENTENCES))
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -163,7 +161,8 @@ class Results:
     @property
     def signatures(self) -> pd.DataFrame:
         """How the scores of rows with cells are computed (`signatures.signatures`)."""
-        return signatures(self.table.only(self.cells["row"].unique()), self.scale)
+        rows = set(self.cells["row"])
+        return signatures(self.table.only(row.name for row in self.table.rows if row.name in rows), self.scale)
 
     @property
     def kept(self) -> Kept:

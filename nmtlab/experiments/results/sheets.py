@@ -31,8 +31,7 @@ def results_sheet(
     """Return measured values with their verdicts beside published ones, and what stands under a table.
 
     Args:
-        table: its declaration.
-        scale: at which it was run.
+        table, scale: what was run.
         cells: lines of `CELLS`.
         lines: of `summary`.
         left_out: why the text of a row is not available.
