@@ -54,7 +54,7 @@ class ScoresDirective(SphinxDirective):
             stored = measured(self.arguments[0], "small")
         except NmtlabError as error:
             raise self.error(str(error)) from error
-        table, metric = stored.table, self.options.get("metric", find_metric(stored.table.metrics[0]).label)
+        table, metric = stored.table, self.options.get("metric", stored.table.metrics[0])
         systems = list(self.content) or [system.name for system in table.columns]
         lines = stored.summary().query("metric == @metric and seeds > 0")
         if unknown := {*systems} - {*lines["column"]}:
@@ -63,7 +63,8 @@ class ScoresDirective(SphinxDirective):
         rows = {row.name: row_label(row, "small") for row in table.rows}
         body = [[rows[row], *(scores.get((row, one), "") for one in systems)] for row in lines["row"].unique()]
         labels = system_labels(table)
-        return self.parse_text_to_nodes(markdown_table([metric, *(labels[one] for one in systems)], body))
+        head = [find_metric(metric).label, *(labels[one] for one in systems)]
+        return self.parse_text_to_nodes(markdown_table(head, body))
 
 
 class ClaimsDirective(SphinxDirective):

@@ -26,17 +26,17 @@ def all_measured(workspace: Workspace) -> list[Results]:
     return stored_results(TABLES, workspace)
 
 
-def measured_cells(name: str, scale: Scale, measure: str = "") -> pd.DataFrame:
-    """Return the cells of a measured table, those with one of its measures if it is named.
+def measured_cells(name: str, scale: Scale, metric: str = "") -> pd.DataFrame:
+    """Return the cells of a measured table, those of one of its metrics if its key is given.
 
     Raises:
-        NmtlabError: it was not measured at this scale or with this measure.
+        NmtlabError: it was not measured at this scale or with this metric.
     """
     found = measured(name, scale)
-    return found.of_measure(measure) if measure else found.cells
+    return found.of_metric(metric) if metric else found.cells
 
 
-_TEST_BLEU = "test BLEU"
+_TEST_BLEU = ("test-bleu", "tokenized-test-bleu", "detokenized-test-bleu")
 
 
 def scores_on_test(workspace: Workspace) -> dict[str, float]:
@@ -52,6 +52,6 @@ def scores_on_test(workspace: Workspace) -> dict[str, float]:
             setups = {row.name: row.at[results.scale] for row in results.table.rows}
             rows = [name for name, one in setups.items() if isinstance(one, Setup) and one.scores_training_text]
             cells = results.cells.drop_duplicates(CELL)
-            found = cells[(cells["metric"] == _TEST_BLEU) & cells["row"].isin(rows)]
+            found = cells[cells["metric"].isin(_TEST_BLEU) & cells["row"].isin(rows)]
             scores = {**found.dropna(subset="value").groupby("run")["value"].mean(), **scores}
     return scores

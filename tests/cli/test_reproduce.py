@@ -86,14 +86,14 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     saved = pd.read_csv(data / "results/table-3.4.tiny.csv")
     assert len(saved) == 8
     assert set(saved["status"]) == {"finished"}
-    mean = saved[(saved["column"] == "tied") & (saved["metric"] == "dev BLEU")]["value"].mean()
+    mean = saved[(saved["column"] == "tied") & (saved["metric"] == "dev-bleu")]["value"].mean()
     assert lines[0][3].startswith(f"{mean:.2f} ±")
     text = (data / "results/table-3.4.tiny.txt").read_text(encoding="utf-8")
     assert text.startswith("nmtlab reproduce table-3.4 --scale tiny\n")
     (spread,) = pd.read_csv(data / "results/table-3.4.tiny.sentences.csv").to_dict("records")
     assert (spread["row"], spread["metric"], spread["system"], spread["than"]) == (
         "ha-en",
-        "dev BLEU",
+        "dev-bleu",
         "fixnorm",
         "tied",
     )

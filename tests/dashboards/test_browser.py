@@ -144,7 +144,7 @@ def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show,
     eventually(lambda: page.picked("Runs: select one"), [first])
     assert "corpus 'small-tr-en': its part 'tatoeba-tr-en' was not found; add the folder that contains it" in page.notes
     page.choose("Measure", "dev BLEU")
-    eventually(lambda: "measure=dev+BLEU" in page.query, True)
+    eventually(lambda: "measure=dev-bleu" in page.query, True)
 
 
 def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show, served, runs):

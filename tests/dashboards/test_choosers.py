@@ -109,7 +109,7 @@ def test_runs_are_grouped_by_their_text_that_of_the_first_runs_before_the_others
     assert len(list(groupby(groups))) == len(set(groups)) > 10
     tied = chooser.table.frame.loc["small-tr-en.tied.s1"]
     assert (tied["system"], tied["layers"], tied["seed"]) == ("tied", "1", 1)
-    (cell,) = measured_cells("table-3.6", "small", "test BLEU").query("run == 'small-tr-en.tied.s1'")["value"]
+    (cell,) = measured_cells("table-3.6", "small", "test-bleu").query("run == 'small-tr-en.tied.s1'")["value"]
     assert tied["test BLEU"] == round(cell, 1)
 
 

@@ -42,7 +42,7 @@ EMPTY = Claim("Most are empty.", "somewhere, 6", GLOBAL_BEST, EMPTY_GLOBAL_BEST,
 FAILS = Claim("PostNorm fails.", "somewhere, 5", GRADIENTS, CONVERGED, "Xavier PostNorm 8k", "lower", 0.5)
 
 
-def cells(column: str, values: list[float | None], row: str = "tu-en", metric: str = "test BLEU", seeded: bool = True):
+def cells(column: str, values: list[float | None], row: str = "tu-en", metric: str = "test-bleu", seeded: bool = True):
     return [
         {
             **dict.fromkeys(CELLS.columns, ""),
@@ -82,8 +82,8 @@ TIED = [10.0, 10.4, 10.8]
     ],
 )
 def test_a_share_of_sentences_is_judged_even_if_all_seeds_agree(tmp_path, values, variance, high, said):
-    lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.label)
-    about = ["de-en", EMPTY_GLOBAL_BEST.label, SCALENORM, ""]
+    lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.key)
+    about = ["de-en", EMPTY_GLOBAL_BEST.key, SCALENORM, ""]
     spread = pd.DataFrame([[*about, variance, 199, 200, "ratio of sums"]], columns=SENTENCES.columns)
     spread.to_csv(tmp_path / EMPTY.sentences, index=False)
     found = judged(tmp_path, EMPTY, lines).loc["de-en"]
@@ -153,7 +153,7 @@ def test_a_bound_is_half_a_point_of_bleu_unless_a_tolerance_is_tested(tmp_path):
 def test_a_bound_is_a_tenth_of_the_gain_that_a_table_takes_apart(tmp_path):
     (claim,) = (one for one in declared_claims() if "draws them anew" in one.text)
     names = (claim.table.gain.system, claim.table.gain.than)
-    gained = measured_cells("related-parents", "small", claim.metric.label).query("row == 'gl-en (4,000)'")
+    gained = measured_cells("related-parents", "small", claim.metric.key).query("row == 'gl-en (4,000)'")
     one, other = (gained.loc[gained["column"] == name, "value"].mean() for name in names)
     lines = cells(claim.than, [20.0, 20.1, 20.2], "gl-en (4,000)")
     lines += cells(claim.system, [19.5, 19.6, 19.7], "gl-en (4,000)")
@@ -168,7 +168,7 @@ def test_what_is_counted_in_the_text_needs_no_variance(tmp_path):
     lines = [
         line
         for name, share in (("BPE + transfer", 91.0), ("words + transfer", 50.0))
-        for line in cells(name, [share] * 3, "gl-en (4,000)", measure.label)
+        for line in cells(name, [share] * 3, "gl-en (4,000)", measure.key)
     ]
     found = judged(tmp_path, claim, lines).loc["gl-en (4,000)"]
     assert (found["effect"], found["low"], found["high"], found["verdict"]) == (41, 41, 41, "reproduced here")
@@ -190,7 +190,7 @@ def test_the_sentences_are_in_the_interval_where_their_part_is_known(tmp_path):
     lines = cells("tied", TIED) + cells("fixnorm", [12.0, 12.4, 12.8])
     alone = judged(tmp_path, BETTER, lines).loc["tu-en"]
     head = "row,metric,system,than,variance,freedom,sentences,signature\n"
-    (tmp_path / BETTER.sentences).write_text(f"{head}tu-en,test BLEU,tied,fixnorm,4.0,499,500,nrefs:1\n")
+    (tmp_path / BETTER.sentences).write_text(f"{head}tu-en,test-bleu,tied,fixnorm,4.0,499,500,nrefs:1\n")
     found = judged(tmp_path, BETTER, lines).loc["tu-en"]
     seeds = 0.16 * 2 / 3
     freedom = (seeds + 4) ** 2 / (seeds**2 / 4 + 4**2 / 499)
@@ -281,13 +281,13 @@ def test_a_line_has_the_budget_of_its_numbers(tmp_path):
 
 def test_a_line_says_that_dev_also_selected_the_checkpoints(tmp_path):
     (claim,) = (one for one in declared_claims() if one.text.startswith("With too small an r, 3 for 5, fixnorm transl"))
-    lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.metric.label)]
+    lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.metric.key)]
     budget = judged(tmp_path, claim, [line | {"updates": 500} for line in lines]).loc["tu-en", "budget"]
     assert budget.endswith("scored on dev, which also selected the checkpoints")
 
 
 def test_a_system_can_be_compared_with_a_number(tmp_path):
-    lines = cells("tied", [0.3, 0.5, 0.4], metric="left shift") + cells("tied", [9.0, 9.0, 9.0])
+    lines = cells("tied", [0.3, 0.5, 0.4], metric="left-shift") + cells("tied", [9.0, 9.0, 9.0])
     found = judged(tmp_path, LEFT, lines).loc["tu-en"]
     assert (found["seeds"], found["metric"], found["verdict"]) == (3, "left shift", "reproduced here")
     assert found["effect"] == pytest.approx(0.4)
@@ -296,8 +296,8 @@ def test_a_system_can_be_compared_with_a_number(tmp_path):
 
 
 def test_sizes_are_compared_without_their_signs(tmp_path):
-    lines = cells("tied", [1.0, 1.1, 1.2], metric="left shift")
-    lines += cells("fixnorm", [-2.0, 2.1, -2.2], metric="left shift")
+    lines = cells("tied", [1.0, 1.1, 1.2], metric="left-shift")
+    lines += cells("fixnorm", [-2.0, 2.1, -2.2], metric="left-shift")
     found = judged(tmp_path, LESS, lines).loc["tu-en"]
     assert found["effect"] == pytest.approx(1.0)
     assert found["verdict"] == "contradicted here"
@@ -401,7 +401,7 @@ WORSE = Claim("Wider is worse.", "somewhere, 7", LENGTH_PLANNING, WIDE, "ordinar
 
 
 def beams(wide: list[float | None], narrow: list[float | None]) -> list[dict]:
-    both = (cells("ordinary", values, "de-en", one.label) for values, one in ((wide, WIDE), (narrow, NARROW)))
+    both = (cells("ordinary", values, "de-en", one.key) for values, one in ((wide, WIDE), (narrow, NARROW)))
     return [line for some in both for line in some]
 
 

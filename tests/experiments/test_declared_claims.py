@@ -33,9 +33,7 @@ def test_a_declared_claim_can_be_measured_in_its_table(claim):
 
 def test_no_claim_is_declared_twice():
     assert len({claim.text for claim in declared_claims()}) == len(declared_claims())
-    compared = {
-        (c.table.name, c.metric.label, c.system, c.than, tuple(r.name for r in c.but)) for c in declared_claims()
-    }
+    compared = {(c.table.name, c.metric.key, c.system, c.than, tuple(r.name for r in c.but)) for c in declared_claims()}
     assert len(compared) == len(declared_claims())
 
 
@@ -47,7 +45,7 @@ def test_no_claim_is_declared_twice():
 def test_a_claim_about_a_printed_table_holds_of_the_printed_numbers(claim):
     """On average over the pairs, as the claims are about most pairs, not all."""
     printed = pd.read_csv(RESULTS.parent / f"published/{claim.table.name}.csv")
-    own = printed[(printed["metric"] == claim.metric.label) & ~printed["row"].isin([row.name for row in claim.but])]
+    own = printed[(printed["metric"] == claim.metric.key) & ~printed["row"].isin([row.name for row in claim.but])]
     values = own.pivot(index="row", columns="column", values="value")[[claim.system, claim.than]].astype(str)
     values = values.replace("fails?", "0", regex=True).astype(float).dropna()  # a failed training translates nothing
     difference = (values[claim.system] - values[claim.than]).mean()
@@ -58,7 +56,7 @@ def test_a_claim_about_a_printed_table_holds_of_the_printed_numbers(claim):
 
 
 LINE = {
-    "table": "table-3.6", "metric": "test BLEU", "column": "fixnorm", "expected": "higher", "than": "tied",
+    "table": "table-3.6", "metric": "test-bleu", "column": "fixnorm", "expected": "higher", "than": "tied",
     "except": "", "absolute": "", "tolerance": "", "scale": "small", "origin": "claimed",
     "source": "thesis", "claim": "fixnorm is better.",
 }  # fmt: skip
@@ -85,8 +83,8 @@ def test_a_claim_may_be_about_a_number_and_leave_out_rows(tmp_path):
 def test_a_claim_may_compare_two_settings_of_a_system(tmp_path):
     declared_claims.cache_clear()
     wide, narrow = find_metric("bleu-log-prob-12"), find_metric("bleu-log-prob-4")
-    about = {"table": "length-planning", "metric": wide.label, "column": "ordinary", "expected": "lower"}
-    (claim,) = claims_of(tmp_path, **about, than=narrow.label, origin="quoted")
+    about = {"table": "length-planning", "metric": wide.key, "column": "ordinary", "expected": "lower"}
+    (claim,) = claims_of(tmp_path, **about, than=narrow.key, origin="quoted")
     assert (claim.metric, claim.than, claim.origin) == (wide, narrow, "quoted")
     assert claim.direction == "ordinary: BLEU by log-prob, beam 12 − BLEU by log-prob, beam 4, expected below 0"
 

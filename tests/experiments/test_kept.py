@@ -31,7 +31,7 @@ RUNS = {(column, seed): f"{column}.s{seed}" for column in SCORES for seed in (1,
 @pytest.fixture
 def cells() -> pd.DataFrame:
     lines = [
-        {"row": "ha-en", "column": column, "metric": "dev BLEU", "seed": seed, "value": value, "status": "finished"}
+        {"row": "ha-en", "column": column, "metric": "dev-bleu", "seed": seed, "value": value, "status": "finished"}
         | {"run": RUNS[column, seed], "updates": 100, "machine": HERE}
         for column, values in SCORES.items()
         for seed, value in enumerate(values, start=1)

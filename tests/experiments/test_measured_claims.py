@@ -103,7 +103,7 @@ def test_a_claim_is_not_measured_only_if_what_it_compares_has_no_run():
     for claim in not_measured(measured_claims()):
         path = RESULTS / claim.evidence
         cells = CELLS.read(path) if path.is_file() else pd.DataFrame(columns=CELLS.columns)
-        made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.metric.label)]
+        made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.metric.key)]
         compared = {claim.system, claim.than} - {""}
         assert not any(compared <= set(columns) for _, columns in made.groupby("row")["column"])
 

@@ -70,7 +70,7 @@ def shared_variance(scores: dict[tuple[str, int], np.ndarray]) -> float:
 def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, translated, tiny_corpus):
     (line,) = found.to_dict("records")
     assert tuple(found) == SENTENCES.columns
-    assert (line["row"], line["metric"], line["system"], line["than"]) == ("ha-en", "dev BLEU", "fixnorm", "tied")
+    assert (line["row"], line["metric"], line["system"], line["than"]) == ("ha-en", "dev-bleu", "fixnorm", "tied")
     words = Words("en")
     references = [" ".join(words.split(text)) for text in tiny_corpus.lines("dev", "en")]
     scores = {
@@ -111,18 +111,18 @@ def test_scores_of_other_searches_have_sentences_too(grid, wide):
     kept = hypotheses(table, "tiny", grid.workspace)
     assert kept.groupby("measure").size().to_dict() == {"": 4 * grid_sentences(grid), wide.label: 4 * 12}
     found = sentence_spreads(table, "tiny", grid.workspace, kept, []).set_index("metric")
-    assert list(found.index) == ["dev BLEU", wide.label]
+    assert list(found.index) == ["dev-bleu", wide.key]
     cell = cells_of(table, "tiny")[0]
     references = draw_sample(cell.corpus.open(grid.workspace), "test", 12).targets
     scores = {
         key: resampled(some["translation"].tolist(), references)
         for key, some in kept[kept["measure"] == wide.label].groupby(["column", "seed"])
     }
-    assert found.loc[wide.label, "variance"] == pytest.approx(shared_variance(scores))
-    assert found.loc[wide.label, "sentences"] == 12
-    assert "tok:13a" in found.loc[wide.label, "signature"]
+    assert found.loc[wide.key, "variance"] == pytest.approx(shared_variance(scores))
+    assert found.loc[wide.key, "sentences"] == 12
+    assert "tok:13a" in found.loc[wide.key, "signature"]
     judged = summary(measured, table, found.reset_index()).set_index(["metric", "column"])
-    assert judged.loc[(wide.label, "fixnorm"), "interval"] == "seeds and sentences"
+    assert judged.loc[(wide.key, "fixnorm"), "interval"] == "seeds and sentences"
 
 
 @pytest.mark.full
@@ -131,7 +131,7 @@ def test_a_share_has_sentences_too_alone_and_beside_another(grid, translated, mo
     declare(monkeypatch, SEARCH_ERRORS, share)
     table = replace(grid.table, metrics=("dev-bleu", share.key))
     corpus = cells_of(table, "tiny")[0].corpus.open(grid.workspace)
-    assert set(sentence_spreads(table, "tiny", grid.workspace, translated, [])["metric"]) == {"dev BLEU"}  # no answers
+    assert set(sentence_spreads(table, "tiny", grid.workspace, translated, [])["metric"]) == {"dev-bleu"}  # no answers
     measured = collected_cells(table, "tiny", grid.workspace)
     found = sentence_spreads(table, "tiny", grid.workspace, translated, []).set_index(["metric", "system", "than"])
     ((_, _, runs),) = made_rows(table, "tiny", grid.workspace)
@@ -140,17 +140,17 @@ def test_a_share_has_sentences_too_alone_and_beside_another(grid, translated, mo
     }
     assert not np.isnan(list(hits.values())).any()
     drawn = drawn_test_sets(20)
-    assert found.loc[("% missed", "fixnorm", "tied"), "variance"] == pytest.approx(
+    assert found.loc[(share.key, "fixnorm", "tied"), "variance"] == pytest.approx(
         shared_variance({key: drawn @ some * 5 for key, some in hits.items()})
     )
-    alone = found.loc[("% missed", "tied", "")]
+    alone = found.loc[(share.key, "tied", "")]
     covariance = np.cov(hits["tied", 1], hits["tied", 2], ddof=0)[0, 1]
     assert alone["variance"] == pytest.approx(max(1e4 * covariance / 20, 0), rel=0.15, abs=3)
     assert (alone["freedom"], alone["sentences"], alone["signature"]) == (19, 20, "ratio of sums")
     judged = summary(measured, table, found.reset_index()).set_index(["metric", "column"])
-    assert judged.loc[("% missed", "fixnorm"), "interval"] == "seeds and sentences"
-    assert judged["mean_high"].loc["% missed"].notna().all()
-    assert judged["margin"].loc["% missed"].isna().all()
+    assert judged.loc[(share.key, "fixnorm"), "interval"] == "seeds and sentences"
+    assert judged["mean_high"].loc[share.key].notna().all()
+    assert judged["margin"].loc[share.key].isna().all()
 
 
 def skewed(run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
@@ -197,15 +197,17 @@ def test_empty_translations_are_counted_among_those_that_are_stored(grid, wide, 
     kept["translation"] = kept["translation"].where(kept["translation"] != "", "word").mask(lost, "")
     found = sentence_spreads(table, "tiny", grid.workspace, kept, []).set_index(["metric", "system", "than"])
     expected = np.var(drawn_test_sets(12)[:, :3].sum(axis=1) * 100 / 12, ddof=1)
-    assert found.loc[("% empty", "tied", ""), "variance"] == pytest.approx(expected)
-    assert found.loc[("% empty", "fixnorm", "tied"), "variance"] == pytest.approx(expected)
-    assert found.loc[("% empty", "fixnorm", ""), "variance"] == 0
+    assert found.loc[("empty", "tied", ""), "variance"] == pytest.approx(expected)
+    assert found.loc[("empty", "fixnorm", "tied"), "variance"] == pytest.approx(expected)
+    assert found.loc[("empty", "fixnorm", ""), "variance"] == 0
 
 
 def test_a_share_with_a_single_system_needs_no_other_to_vary(tmp_path):
-    lines = pd.DataFrame([["ha-en", "% empty", "tied", "", 0.0, 199, 200, "ratio of sums"]], columns=SENTENCES.columns)
+    lines = pd.DataFrame(
+        [["ha-en", "empty-global-best", "tied", "", 0.0, 199, 200, "ratio of sums"]], columns=SENTENCES.columns
+    )
     lines.to_csv(tmp_path / "it.csv", index=False)
-    share = replace(find_metric("empty-global-best"), label="% empty")
+    share = find_metric("empty-global-best")
     assert spread_of(SENTENCES.read(tmp_path / "it.csv"), "ha-en", share, "tied", 50.0) == (0.0, 199.0)
     assert spread_of(lines, "ha-en", share, "tied", "fixnorm") is None
 

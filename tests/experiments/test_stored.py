@@ -7,7 +7,6 @@ import pytest
 from support.child_sizes import results_of
 from support.packed import NO_WORKSPACE
 
-from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.measured import all_measured, scores_on_test
 from nmtlab.experiments.results.collected import collected_cells
@@ -94,6 +93,6 @@ def test_what_stands_in_the_checkout_is_of_the_tables_as_they_are_declared(store
     assert stored.folder == RESULTS
     assert set(cells["row"]) <= {row.name for row in stored.table.rows}
     assert set(cells["column"]) <= {system.name for system in stored.table.columns}
-    metrics, declared = set(cells["metric"]), {metric.label for metric in find_metrics(stored.table.metrics)}
+    metrics, declared = set(cells["metric"]), {*stored.table.metrics}
     assert metrics == declared
     assert set(cells["scale"]) == {stored.scale}

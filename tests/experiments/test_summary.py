@@ -52,7 +52,7 @@ def test_the_interval_holds_the_mean_19_times_in_20(size):
     assert held == pytest.approx(0.95, abs=0.015)  # the deviation of the share is 0.0035
 
 
-def cells(column: str, values: list[float | None], metric: str = "dev BLEU", **more) -> list[dict]:
+def cells(column: str, values: list[float | None], metric: str = "dev-bleu", **more) -> list[dict]:
     return [
         {
             **dict.fromkeys(CELLS.columns, ""),
@@ -104,7 +104,7 @@ def test_the_variance_of_a_seed_is_that_of_its_system_and_for_comparison_of_all_
 
 def test_sentences_widen_the_interval_by_what_they_vary(tmp_path, tiny_recipe):
     lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1])
-    spread = pd.DataFrame([("ha-en", "dev BLEU", "fixnorm", "tied", 2.0, 299.0, 300, "")], columns=SENTENCES.columns)
+    spread = pd.DataFrame([("ha-en", "dev-bleu", "fixnorm", "tied", 2.0, 299.0, 300, "")], columns=SENTENCES.columns)
     alone = table_of(tmp_path, tiny_recipe, lines).loc["fixnorm"]
     line = table_of(tmp_path, tiny_recipe, lines, spread).loc["fixnorm"]
     assert line["interval"] == "seeds and sentences"
@@ -159,7 +159,7 @@ def test_what_has_no_seed_is_taken_as_exact(tmp_path, tiny_recipe):
 
 
 def test_a_shift_is_judged_by_its_size(tmp_path, tiny_recipe):
-    lines = cells("tied", [0.1, -0.1, 0.12], "left shift") + cells("fixnorm", [-4.0, -4.1, -4.2], "left shift")
+    lines = cells("tied", [0.1, -0.1, 0.12], "left-shift") + cells("fixnorm", [-4.0, -4.1, -4.2], "left-shift")
     line = table_of(tmp_path, tiny_recipe, lines, metrics=("left-shift",)).loc["fixnorm"]
     assert line["mean"] == pytest.approx(-4.1)
     assert line["difference"] == pytest.approx(4.1 - 0.32 / 3)
@@ -220,12 +220,12 @@ def test_nothing_is_judged_where_the_baseline_has_no_such_number(tmp_path, tiny_
 
 
 def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, tiny_recipe):
-    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train perplexity")
-    lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train perplexity")
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train-perplexity")
+    lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train-perplexity")
     frame = pd.DataFrame(lines, columns=CELLS.columns).astype({"seed": "Int64", "value": float})
     found = summary(frame, little_table(tmp_path, tiny_recipe, metrics=("dev-bleu", "train-perplexity")))
     assert len(found) == 4
-    fixnorm = found[(found["column"] == "fixnorm") & (found["metric"] == "train perplexity")].iloc[0]
+    fixnorm = found[(found["column"] == "fixnorm") & (found["metric"] == "train-perplexity")].iloc[0]
     assert fixnorm["difference"] == pytest.approx(-1)
     assert fixnorm["verdict"] == "better"
 

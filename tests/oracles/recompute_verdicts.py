@@ -55,7 +55,7 @@ def main() -> int:
 
 def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     """Return effect, interval, p and detectable effect of a claim for a language pair."""
-    cells = rows_of(HERE / claim.evidence, pair, claim.metric.label)
+    cells = rows_of(HERE / claim.evidence, pair, claim.metric.key)
     level = cells
     if not isinstance(claim.than, str | float):  # another setting of the same runs
         other = rows_of(HERE / claim.evidence, pair, claim.than.name).set_index("run")["value"]
@@ -79,11 +79,11 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     }
     if not all(len(values.get(name, ())) for name in names):
         return {**about, **named()}
-    if claim.metric.label.startswith("source types in parent"):  # follows from the text alone
+    if claim.metric.key.startswith("types-in-parent"):  # follows from the text alone
         other = values[claim.than].mean() if isinstance(claim.than, str) else claim.than
         effect = values[claim.system].mean() - other
         return {**about, **named(effect, effect, effect, float(effect == null_of(claim)), 0.0)}
-    work = shares_of_runs if claim.metric.label == "converged" else means
+    work = shares_of_runs if claim.metric.key == "converged" else means
     if claim.metric.kind == "proportion" and not isinstance(claim.than, str) and (HERE / claim.sentences).exists():
         work = share_of_sentences
     return {**about, **work(claim, pair, values, exact)}
@@ -126,7 +126,7 @@ def means(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]
     if (HERE / claim.sentences).exists():
         of_pair = isinstance(claim.than, str)  # else the line of the system alone, which names no other
         names = [claim.system, claim.than if of_pair else ""]
-        metric = f"|{claim.metric.label}|" if claim.absolute and of_pair else claim.metric.label
+        metric = f"|{claim.metric.key}|" if claim.absolute and of_pair else claim.metric.key
         sentences = rows_of(HERE / claim.sentences, pair, metric).fillna({"than": ""})
         both = sentences["system"].isin(names) & sentences["than"].isin(names)
         parts += list(sentences.loc[both, ["variance", "freedom"]].itertuples(index=False))
@@ -172,7 +172,7 @@ def shares_of_runs(claim: Claim, pair: str, values: dict, exact: set) -> dict[st
 def share_of_sentences(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]:
     """Compare a percentage of sentences with a number: Wilson's interval with an effective number of sentences."""
     some, than = values[claim.system] / 100, (claim.than + null_of(claim)) / 100
-    stored = rows_of(HERE / claim.sentences, pair, claim.metric.label)
+    stored = rows_of(HERE / claim.sentences, pair, claim.metric.key)
     line = stored[(stored["system"] == claim.system) & stored["than"].isna()].iloc[0]
     parts = [(some.var(ddof=1) / len(some), len(some) - 1), (line["variance"] / 1e4, line["freedom"])]
     share, variance, trials = some.mean(), sum(part for part, _ in parts), float(line["sentences"])
@@ -261,18 +261,18 @@ def aim_of(claim: Claim, pair: str) -> float:
     """Return the distance from the tested effect that was to be detected: the published one, or 1 BLEU."""
     if (published := published_of(claim, pair)) == published:
         return published
-    if claim.metric.label == "converged":
+    if claim.metric.key == "converged":
         return 1.0 if isinstance(claim.than, str) else max(claim.than, 1 - claim.than)
     return 1.0 if "BLEU" in claim.metric.label else math.nan
 
 
 def bound_of(claim: Claim, pair: str) -> float:
     """Return the bound of equivalence: half a point of BLEU, or a tenth of the published effect or of the gain."""
-    if claim.tolerance or claim.metric.label == "converged":
+    if claim.tolerance or claim.metric.key == "converged":
         return math.nan
     bounds = [published_of(claim, pair) / 10, 0.5 if "BLEU" in claim.metric.label else math.nan]
     if claim.table.name == "transferred-parts":  # what a child gains from its parent
-        cells = rows_of(HERE / "related-parents.small.csv", pair, claim.metric.label).groupby("column")["value"].mean()
+        cells = rows_of(HERE / "related-parents.small.csv", pair, claim.metric.key).groupby("column")["value"].mean()
         bounds.append((cells["BPE + transfer"] - cells["BPE"]) / 10)
     return max((bound for bound in bounds if bound == bound), default=math.nan)
 
@@ -281,7 +281,7 @@ def published_of(claim: Claim, pair: str) -> float:
     """Return the distance of the published difference from the tested effect; NaN if there is none."""
     path, names = HERE.parent / f"published/{claim.table.name}.csv", [claim.system, claim.than]
     printed = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=["metric"])
-    printed = printed[printed["metric"] == claim.metric.label]
+    printed = printed[printed["metric"] == claim.metric.key]
     if len(printed) and {name for name in names if isinstance(name, str)} <= {*printed["column"]}:
         numbers = printed.assign(
             number=[0.0 if one.startswith("fail") else float(one or "nan") for one in printed["value"]]

@@ -21,7 +21,7 @@ from nmtlab.text.checks.overlap import similar
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
-TEST_BLEU = find_metric("test-bleu")
+TEST_BLEU = find_metric("tokenized-test-bleu")
 
 FIRST = "PreNorm + LayerNorm"
 """The system that the others are compared with."""
@@ -38,7 +38,7 @@ def main() -> None:
         if scored is None or scored.corpus is None:
             print(f"\n{row}: its text is not in this workspace")
             continue
-        own = cells[(cells["row"] == row) & (cells["metric"] == TEST_BLEU.label)]
+        own = cells[(cells["row"] == row) & (cells["metric"] == TEST_BLEU.key)]
         text = scored_text(TEST_BLEU, scored.corpus, None)
         systems, near = translated(scored, own, workspace), similar_to_train(text, scored.corpus)
         for title, chosen in (("all", near | True), ("not similar", ~near), ("similar", near)):

@@ -74,7 +74,7 @@ def link_to_line(table: str, measure: str, pair: str, system: str) -> str:
 
     Args:
         table: name of the table with its scale, such as `table-3.6.small`.
-        measure: a measure of the table.
+        measure: key of a metric of the table.
         pair, system: language pair and system of the line.
     """
     return _link(_page("tables"), table=table, measure=measure, line=line_key(pair, system))

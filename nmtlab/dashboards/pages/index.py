@@ -89,7 +89,7 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
-        evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
+        evidence = link_to_line(claim.stored, claim.metric.key, line.pair, line.system)
         runs = [open_run(name, workspace) for name in line.runs if name in available]
         shown = links_to(runs, pages_about(claim.metric))
         yield f"{escape(line.text)}: evidence in {evidence}" + (f"; underlying runs in {shown}" if shown else "")

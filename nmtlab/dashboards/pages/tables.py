@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.metrics import find_metrics
+from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import line_key
 from nmtlab.dashboards.frame.page import Note, Page, heading
@@ -110,9 +110,10 @@ class TablesPage(Page):
     def _open(self, stored: Results) -> None:
         self._cells, self._whole = stored.cells, stored.summary()
         measured, before = set(self._cells["metric"]), self.measure.value
-        names = [measure.label for measure in find_metrics(stored.table.metrics) if measure.label in measured]
-        self.measure.options = names
-        self.measure.value = before if before in names else names[0]
+        metrics = [metric for metric in find_metrics(stored.table.metrics) if metric.key in measured]
+        self.measure.options = [(metric.label, metric.key) for metric in metrics]
+        keys = [metric.key for metric in metrics]
+        self.measure.value = before if before in keys else keys[0]
         self.draw.layout.display = "" if stored.table.baseline else "none"
         claims = [claim for claim in declared_claims() if claim.stored == stored.name]
         self.claims.show(overall(measured_claims(stored.folder, claims, self._workspace)))
@@ -122,7 +123,7 @@ class TablesPage(Page):
         of_measure = self._whole[self._whole["metric"] == self.measure.value]
         self._summary = with_published(of_measure, stored.table)
         begun = self._summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
-        measure = next(one for one in find_metrics(stored.table.metrics) if one.label == self.measure.value)
+        measure = find_metric(self.measure.value)
         self.lines.show(_lines(self._summary[begun], stored, _difference(stored.table, measure)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
@@ -134,7 +135,7 @@ class TablesPage(Page):
         cells = self._cells[self._cells["metric"] == self.measure.value]
         picked = cells[[key == self.lines.value for key in _keys(cells)]]
         same_row = cells[cells["row"].isin(picked["row"])]
-        measure = next(one for one in find_metrics(stored.table.metrics) if one.label == self.measure.value)
+        measure = find_metric(self.measure.value)
         scored = Scored.of(stored, measure, picked["row"].iloc[0]) if len(picked) else None
         self.trainings.offer(picked, same_row[same_row["column"] == stored.table.baseline], scored)
 
@@ -213,11 +214,10 @@ def _reading(stored: Results, measure: Metric) -> str:
 
 def _signatures(stored: Results, measure: Metric) -> pd.DataFrame:
     found = signatures(stored.table, stored.scale)
-    return found[found["metric"] == measure.label]
+    return found[found["metric"] == measure.key]
 
 
 def _earlier(cells: pd.DataFrame, table: Declaration) -> str:
     """Say which measures of a table's cells the table no longer has, after a space; empty if there are none."""
-    declared = {measure.label for measure in find_metrics(table.metrics)}
-    others = [name for name in cells["metric"].unique() if name not in declared]
+    others = [name for name in cells["metric"].unique() if name not in table.metrics]
     return f" Measured earlier by other definitions, and not shown: {', '.join(others)}." if others else ""

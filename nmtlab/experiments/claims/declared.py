@@ -139,7 +139,7 @@ def questions_about(table: Table) -> list[Question]:
 def _claim(line: Mapping[str, str], where: str) -> Claim:
     _check(line["table"], "table", _TABLES, where)
     table = _TABLES[line["table"]]
-    metrics = {metric.label: metric for metric in find_metrics(table.metrics)}
+    metrics = {metric.key: metric for metric in find_metrics(table.metrics)}
     rows = {row.name: row for row in table.rows}
     columns = [system.name for system in table.columns]
     but = [name for name in line["except"].split(";") if name]

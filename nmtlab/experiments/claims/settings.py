@@ -25,7 +25,7 @@ def changes(metric: Metric, than: Metric, cells: pd.DataFrame) -> pd.DataFrame:
         than: the other one.
         cells: lines of `nmtlab.experiments.results.collected.results`.
     """
-    own, other = (cells[cells["metric"] == one.label] for one in (metric, than))
+    own, other = (cells[cells["metric"] == one.key] for one in (metric, than))
     both = own[_CELL].merge(other[[*_CELL, "value"]], "left", _CELL)
     return own.assign(value=own["value"].to_numpy() - both["value"].to_numpy())
 
@@ -38,7 +38,7 @@ def hindrance(metric: Metric, than: Metric, cells: pd.DataFrame) -> str:
         cells: lines of one row and system.
     """
     for one in (metric, than):
-        values = cells.loc[cells["metric"] == one.label, "value"].dropna()
+        values = cells.loc[cells["metric"] == one.key, "value"].dropna()
         if len(values) and fmean(values) >= one.usable:
             return ""
     return f"neither setting reaches {metric.label} {metric.usable:g}"

@@ -185,7 +185,7 @@ def _cells_of(claim: Claim, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with the number that a claim is about."""
     if isinstance(claim.than, Metric):
         return changes(claim.metric, claim.than, cells)
-    return cells[cells["metric"] == claim.metric.label]
+    return cells[cells["metric"] == claim.metric.key]
 
 
 def _frame(lines: Sequence[_Line]) -> pd.DataFrame:

@@ -52,9 +52,9 @@ def collected_cells(table: Table, scale: Scale, workspace: Workspace) -> pd.Data
             for cell in cells:
                 run = runs.get(cell.run)
                 line = _about(cell) | {"status": status_of(cell, run, workspace)} | (_made(run) if run else {})
-                line |= {"table": table.name, "scale": scale, "metric": measure.label}
+                line |= {"table": table.name, "scale": scale, "metric": measure.key}
                 line["value"] = values.get(cell.run)
-                lines.append(line | printed.get((cell.row, cell.column, measure.label), _NOT_PRINTED))
+                lines.append(line | printed.get((cell.row, cell.column, measure.key), _NOT_PRINTED))
     return CELLS.frame(lines)
 
 
@@ -98,7 +98,7 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     """
     orders = {
         "row": [row.name for row in table.rows],
-        "metric": [measure.label for measure in find_metrics(table.metrics)],
+        "metric": list(table.metrics),
         "column": [system.name for system in table.columns],
     }
     run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]

@@ -214,7 +214,7 @@ def with_aim(question: Question, table: Table, row: str, but: Collection[str] = 
         row: a row of the table.
         but: rows whose published differences do not count.
     """
-    metric, is_of_runs = question.measure.label, question.measure.kind == "outcome"
+    metric, is_of_runs = question.measure.key, question.measure.kind == "outcome"
     effect, of_bleu = _published_distance(question, table, row, but), question.measure.unit == "BLEU"
     most = 1.0 if isinstance(question.than, str) else max(question.than, 1 - question.than)
     usual = most if is_of_runs else ONE_BLEU if of_bleu else math.nan
@@ -233,7 +233,7 @@ def measured_gain(table: Table, row: str, metric: str) -> float:
     Args:
         table: its declaration.
         row: a row of the table.
-        metric: name of a measure.
+        metric: key of a metric.
     """
     if table.gain is None:
         return math.nan
@@ -244,7 +244,7 @@ def measured_gain(table: Table, row: str, metric: str) -> float:
 
 def _published_distance(question: Question, table: Table, row: str, but: Collection[str]) -> float:
     """Return the distance of the published difference of the row, else the smallest of any; NaN if there is none."""
-    numbers = _published_numbers(table.name, question.measure.label)
+    numbers = _published_numbers(table.name, question.measure.key)
     if not {*question.compared} <= {*numbers.columns}:
         return math.nan
     values = numbers.abs() if question.absolute else numbers

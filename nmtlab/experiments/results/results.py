@@ -169,17 +169,17 @@ class Results:
         """The trainings that are in the workspace or come with nmtlab."""
         return Kept.of(self.workspace)
 
-    def of_measure(self, name: str) -> pd.DataFrame:
+    def of_metric(self, key: str) -> pd.DataFrame:
         """Return the cells with one of the table's numbers.
 
         Raises:
             NmtlabError: it was not measured.
         """
         cells = self.cells
-        chosen = cells[cells["metric"] == name]
+        chosen = cells[cells["metric"] == key]
         if chosen.empty:
-            names = ", ".join(cells["metric"].unique())
-            raise NmtlabError(f"{self.table.name}: {name!r} was not measured", f"choose from {names}")
+            keys = ", ".join(cells["metric"].unique())
+            raise NmtlabError(f"{self.table.name}: {key!r} was not measured", f"choose from {keys}")
         return chosen
 
     def merge(self, older: "Results", asked: Sequence[Question] = ()) -> "Results":

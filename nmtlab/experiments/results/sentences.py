@@ -94,7 +94,7 @@ def spread_of(
         than: name of another one, or a number, from which all differences vary alike.
         absolute: whether two systems are compared by absolute values.
     """
-    other, name = (than, _compared(measure, absolute)) if isinstance(than, str) else (ALONE, measure.label)
+    other, name = (than, _compared(measure, absolute)) if isinstance(than, str) else (ALONE, measure.key)
     for *keys, variance, freedom in zip(*(lines[column].tolist() for column in _OF_SPREAD), strict=True):
         if keys[:2] == [row, name] and {*keys[2:]} <= {system, other}:
             return Spread(variance, freedom)
@@ -102,8 +102,8 @@ def spread_of(
 
 
 def _compared(measure: Metric, absolute: bool) -> str:
-    """Return the name of a measure in the lines, given whether systems are compared by absolute values."""
-    return f"|{measure.label}|" if absolute else measure.label
+    """Return the key of a metric in the lines, given whether systems are compared by absolute values."""
+    return f"|{measure.key}|" if absolute else measure.key
 
 
 def _pairs(table: Table, measure: Metric, asked: Sequence[Question]) -> list[_Pair]:
@@ -113,7 +113,7 @@ def _pairs(table: Table, measure: Metric, asked: Sequence[Question]) -> list[_Pa
     pairs += [
         ((one.system, one.than), one.absolute)
         for one in asked
-        if one.measure.label == measure.label and isinstance(one.than, str)
+        if one.measure.key == measure.key and isinstance(one.than, str)
     ]
     return list({(frozenset(pair), absolute): (pair, absolute) for pair, absolute in reversed(pairs)}.values())[::-1]
 

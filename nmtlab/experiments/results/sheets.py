@@ -43,7 +43,7 @@ def results_sheet(
     columns += [f"vs {baseline}, 95 %", "detectable", "q", "verdict"] if baseline else []
     columns += ["published", *([f"published vs {baseline}"] if baseline else [])]
     rows = [
-        [line.row, line.column, *([line.metric] if several else []), _measured(line)]
+        [line.row, line.column, *([find_metric(line.metric).label] if several else []), _measured(line)]
         + (_compared(line) if table.baseline else [])
         + [_published(line), *([_published_difference(line)] if table.baseline else [])]
         for line in labelled(lines, table, scale).itertuples()

@@ -29,7 +29,7 @@ def signatures(table: Table, scale: Scale) -> pd.DataFrame:
         setup = row.at[scale]
         language = (setup.tested or setup.corpus).target if isinstance(setup, Setup) else ""
         scores = [one for one in find_metrics(table.metrics) if one.scoring and language]
-        lines += [(row.name, one.label, language, _signature(scorer_of(one, language))) for one in scores]
+        lines += [(row.name, one.key, language, _signature(scorer_of(one, language))) for one in scores]
     return SIGNATURES.frame(lines)
 
 
@@ -37,7 +37,8 @@ def printed_signatures(found: pd.DataFrame) -> list[str]:
     """Return the lines of `signatures` as text, those with one signature together."""
     lines = []
     for signature, some in found.groupby("signature", sort=False):
-        names, languages = (list(dict.fromkeys(some[name])) for name in ("metric", "language"))
+        keys, languages = (list(dict.fromkeys(some[name])) for name in ("metric", "language"))
+        names = [one.label for one in find_metrics(keys)]
         measures = ", ".join(names) if len(names) <= _FEW else f"{len(names)} measures"
         lines.append(f"{measures} into {', '.join(languages)}: {signature}")
     return lines

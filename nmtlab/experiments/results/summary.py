@@ -75,7 +75,7 @@ def summary(
         finished; `published` and `published_mark` as printed, and `published_difference`, computed if it was not
         printed.
     """
-    measures = {measure.label: measure for measure in find_metrics(table.metrics)}
+    measures = {measure.key: measure for measure in find_metrics(table.metrics)}
     sentences = SENTENCES.empty if sentences is None else sentences
     known = results[results["metric"].isin(list(measures))]
     lines, answers = [], {}

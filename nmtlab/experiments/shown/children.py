@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.analysis.metrics import find_metrics
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.running.cells import cells_of
@@ -31,19 +31,19 @@ _ASIDE = 1.03
 """Factor between the points of two systems of the same size, so that their intervals show."""
 
 
-def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
+def child_size_view(scale: Scale = "small", metric: str = "test-bleu") -> View:
     """Show the scores of children alone and with a parent, by the size of their text (thesis 3.1).
 
     Its table has means over the seeds.
 
     Args:
         scale: at which `child-size` was run.
-        measure: name of one of its measures.
+        metric: key of one of its metrics.
 
     Raises:
-        NmtlabError: it was not measured at this scale or with this measure.
+        NmtlabError: it was not measured at this scale or with this metric.
     """
-    curves = child_size_curves(measured_cells(CHILD_SIZE.name, scale, measure), scale)
+    curves = child_size_curves(measured_cells(CHILD_SIZE.name, scale, metric), scale)
     return View(_means(curves, "child_pairs"), child_size_figure(curves))
 
 
@@ -163,7 +163,7 @@ def _ascending(lines: pd.DataFrame, size: str, table: Table) -> pd.DataFrame:
     """Return the lines with a value by metric, system, pair and size."""
     whole = lines.loc[lines["seeds"] > 0, ["pair", "system", size, *_MEASURED]]
     orders = {
-        "metric": [measure.label for measure in find_metrics(table.metrics)],
+        "metric": list(table.metrics),
         "system": [system.name for system in table.columns],
         "pair": list(dict.fromkeys(whole["pair"])),
     }
@@ -205,5 +205,5 @@ def _curves_figure(curves: pd.DataFrame, over: str, axis: str, title: str) -> go
 
 
 def metric_of(lines: pd.DataFrame) -> str:
-    """Return the name of the measure that lines are of."""
-    return str(lines["metric"].iloc[0]) if len(lines) else "BLEU"
+    """Return the label of the metric that lines are of."""
+    return find_metric(lines["metric"].iloc[0]).label if len(lines) else "BLEU"

@@ -44,6 +44,7 @@ _MEASURE_ZERO_SHOT = f"run 'nmtlab reproduce {ZERO_SHOT.name} --save'"
 _ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
 _ZERO_SHOT_ROWS = {"iberian": IBERIAN_ZERO_SHOT, "artificial": ARTIFICIAL_ZERO_SHOT, "turkic": TURKIC_ZERO_SHOT}
 _CALLED = {"iberian": "Iberian languages", "artificial": "artificial languages"}
+_BLEU = MANY_LANGUAGES.metrics[0]
 _COLUMNS = {column.name: column for column in MANY_LANGUAGES.columns}
 _KINDS = {column.name: column.kind for column in MANY_LANGUAGES.columns}
 _BAR = 34
@@ -63,11 +64,11 @@ def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scal
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MANY_LANGUAGES.name, scale, _bleu())
+    cells = measured_cells(MANY_LANGUAGES.name, scale, _BLEU)
     means = direction_means(cells, _ROWS[group], texts, scale)
     if means.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
-    return View(means, ablation_figure(means, f"{_bleu()} of {_CALLED[group]}", "shared"))
+    return View(means, ablation_figure(means, f"{find_metric(_BLEU).label} of {_CALLED[group]}", "shared"))
 
 
 def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
@@ -82,7 +83,7 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MANY_LANGUAGES.name, scale, _bleu())
+    cells = measured_cells(MANY_LANGUAGES.name, scale, _BLEU)
     sentences = measured(MANY_LANGUAGES.name, scale).sentences
     # Of all systems, which share the variance of the seeds, even of those that are not shown.
     found = gains(cells, _ROWS[group], scale, sentences)
@@ -140,15 +141,15 @@ def parent_table(scale: Scale = "small") -> Numbers:
     Raises:
         NmtlabError: one of them was not measured at this scale.
     """
-    rows = {MANY_LANGUAGES.name: "gl-en", TRANSFER_TRANSFORMER.name: GL_EN.name}
     lines = []
-    for table, row in rows.items():
-        cells = measured_cells(table, scale, _bleu()).dropna(subset="value")
+    for table, row in ((MANY_LANGUAGES, "gl-en"), (TRANSFER_TRANSFORMER, GL_EN.name)):
+        cells = measured_cells(table.name, scale, table.metrics[0]).dropna(subset="value")
         for system, made in cells[cells["row"] == row].groupby("column", sort=False):
             mean, margin = interval(made["value"].tolist())
-            lines.append((system, table, mean, margin, len(made), int(made["updates"].max())))
-    names = ["system", "table", _bleu(), "±", "seeds", "updates"]
-    return Numbers(pd.DataFrame(lines, columns=names).sort_values(_bleu(), ascending=False, ignore_index=True))
+            lines.append((system, table.name, mean, margin, len(made), int(made["updates"].max())))
+    score = find_metric(_BLEU).label
+    names = ["system", "table", score, "±", "seeds", "updates"]
+    return Numbers(pd.DataFrame(lines, columns=names).sort_values(score, ascending=False, ignore_index=True))
 
 
 def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") -> Numbers:
@@ -163,13 +164,14 @@ def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") ->
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    names = [metric.label for metric in find_metrics(ZERO_SHOT.metrics)]
-    cells = pd.concat([measured_cells(ZERO_SHOT.name, scale, name) for name in names]).dropna(subset="value")
+    labels = {metric.key: metric.label for metric in find_metrics(ZERO_SHOT.metrics)}
+    cells = pd.concat([measured_cells(ZERO_SHOT.name, scale, key) for key in labels]).dropna(subset="value")
     cells = cells[cells["row"].isin([row.name for row in _ZERO_SHOT_ROWS[group]])]
     if cells.empty:
         raise NmtlabError(f"{ZERO_SHOT.name}: no {group} direction was measured", _MEASURE_ZERO_SHOT)
     cells = cells.assign(system=cells["column"].map(_KINDS))
-    means = cells.pivot_table(index="system", columns="metric", values="value", sort=False)[names]
+    means = cells.pivot_table(index="system", columns="metric", values="value", sort=False)
+    means = means[[*labels]].rename(columns=labels)
     return Numbers(means.assign(seeds=cells.groupby("system")["seed"].nunique()).reset_index())
 
 
@@ -307,7 +309,3 @@ def _share(setup: Setup, texts: str) -> float:
     exponent = TrainingSettings().sampling_exponent
     whole = sum(pairs_of(one) ** exponent for one in setup.texts[texts].corpora)
     return pairs_of(setup.corpus) ** exponent / whole if whole else math.nan
-
-
-def _bleu() -> str:
-    return find_metric(MANY_LANGUAGES.metrics[0]).label

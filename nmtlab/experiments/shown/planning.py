@@ -30,11 +30,11 @@ def planning_view(scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    scores = {one.label: one.given["way"] for one in find_metrics(LENGTH_PLANNING.metrics) if one.kind == "score"}
-    ways = {label: way for label, way in scores.items() if way.sample is None and way.lengths is None}
+    scores = {one.key: one.given["way"] for one in find_metrics(LENGTH_PLANNING.metrics) if one.kind == "score"}
+    ways = {key: way for key, way in scores.items() if way.sample is None and way.lengths is None}
     cells = measured_cells(LENGTH_PLANNING.name, scale)
     lines = summary(cells[cells["metric"].isin(ways)], LENGTH_PLANNING)
-    searches = lines["metric"].map(lambda label: ways[label].search)
+    searches = lines["metric"].map(lambda key: ways[key].search)
     ordinary = lines["column"] == LENGTH_PLANNING.baseline
     lines["planned"] = ~ordinary
     lines["beam"] = searches.map(lambda search: search.beam_size)

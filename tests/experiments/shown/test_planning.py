@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.shown.planning import planning_view, ways_figure
@@ -37,7 +36,7 @@ def test_ways_of_searching_have_a_panel_a_pair_and_a_line_each():
 def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
-    metrics = [metric.label for metric in find_metrics(find_table("length-planning").metrics)]
+    metrics = find_table("length-planning").metrics
     cells = CELLS.read(RESULTS / "search-errors.small.csv").head(1).assign(table="length-planning", row="gl-en")
     made = [
         cells.assign(column=column, metric=metric, seed=seed, value=10.0 * place + seed)
@@ -55,6 +54,6 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
     ]
     assert shown["beam 1"].notna().tolist() == [False, True, False, True]
     for way, name in (("ordinary, word-reward", "word-reward"), ("planned", "log-prob")):
-        assert shown.loc[way, "beam 12"] == 10.0 * metrics.index(f"BLEU by {name}, beam 12") + 2
+        assert shown.loc[way, "beam 12"] == 10.0 * metrics.index(f"bleu-{name}-12") + 2
     with pytest.raises(NmtlabError, match="not measured at the scale tiny"):
         planning_view("tiny")

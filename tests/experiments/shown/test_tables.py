@@ -5,7 +5,6 @@ import math
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.summary import summary
@@ -27,7 +26,7 @@ LINES = pd.DataFrame(
         "row", "column", "mean", "mean_low", "mean_high", "difference", "low", "high", "verdict", "published",
         "published_mark",
     ],
-).assign(metric="test BLEU", seeds=3, diverged=0, interval="seeds alone")  # fmt: skip
+).assign(metric="test-bleu", seeds=3, diverged=0, interval="seeds alone")  # fmt: skip
 
 
 def traces(figure, name: str) -> dict[str, list[tuple[str, float]]]:
@@ -119,9 +118,9 @@ def test_a_table_without_a_number_is_an_empty_figure():
 
 def test_a_table_is_shown_as_it_was_measured():
     cells, table = CELLS.read(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
-    for measure_ in ("", "dev BLEU"):
-        view = table_view("table-3.8", measure=measure_)
-        lines = summary(cells[cells["metric"] == (measure_ or find_metric(table.metrics[0]).label)], table)
+    for metric in ("", "dev-bleu"):
+        view = table_view("table-3.8", metric=metric)
+        lines = summary(cells[cells["metric"] == (metric or table.metrics[0])], table)
         wanted = lines[lines["seeds"] > 0]
         assert list(view.frame["mean"]) == list(wanted["mean"])
         assert list(view.frame[published_name("small")]) == list(wanted["published"])
@@ -133,9 +132,9 @@ def test_a_table_that_was_saved_in_the_workspace_comes_first(tmp_path, monkeypat
     (tmp_path / "results").mkdir()
     cells = CELLS.read(RESULTS / "table-3.8.small.csv")
     cells.assign(value=cells["value"] + 1).to_csv(tmp_path / "results/table-3.8.small.csv", index=False)
-    lines = summary(cells[cells["metric"] == "dev BLEU"], find_table("table-3.8"))
+    lines = summary(cells[cells["metric"] == "dev-bleu"], find_table("table-3.8"))
     wanted = lines.loc[lines["seeds"] > 0, "mean"] + 1
-    assert table_view("table-3.8", measure="dev BLEU").frame["mean"].tolist() == pytest.approx(wanted.tolist())
+    assert table_view("table-3.8", metric="dev-bleu").frame["mean"].tolist() == pytest.approx(wanted.tolist())
 
 
 def test_a_table_with_a_baseline_is_shown_by_its_differences():
