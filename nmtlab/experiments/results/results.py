@@ -162,7 +162,7 @@ class Results:
     def signatures(self) -> pd.DataFrame:
         """How the scores of rows with cells are computed (`signatures.signatures`)."""
         rows = set(self.cells["row"])
-        return signatures(self.table.only(row.name for row in self.table.rows if row.name in rows), self.scale)
+        return signatures(self.table.only([row.name for row in self.table.rows if row.name in rows]), self.scale)
 
     @property
     def kept(self) -> Kept:
