@@ -13,7 +13,7 @@ Scores = Mapping[str, Mapping[str, Sequence[float | None]]]
 
 def results_of(table: str, scores: Scores, metric: str = "") -> pd.DataFrame:
     """Return the cells of a table, of its first test score unless another metric is named."""
-    tests = {"test-bleu", "tokenized-test-bleu", "detokenized-test-bleu"}
+    tests = {"test-bleu", "tokenized-test-bleu", "detokenized-test-bleu", "ntrex-bleu"}
     chosen = metric or next(key for key in find_table(table).metrics if key in tests)
     lines = [
         {
