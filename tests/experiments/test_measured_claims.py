@@ -72,7 +72,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
         whole = pd.read_csv(RESULTS / line.evidence).query("row == @line.pair")
         table = whole[whole["metric"] == line.metric]
         if not isinstance(claim.than, str | float):  # another setting of the same runs
-            other = whole[whole["metric"] == claim.than.name].set_index("run")["value"]
+            other = whole[whole["metric"] == claim.than.key].set_index("run")["value"]
             table, claim = table.assign(value=table["value"] - table["run"].map(other)), replace(claim, than=0.0)
         table, path = table.dropna(subset="value"), RESULTS / claim.sentences
         spreads = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])

@@ -58,8 +58,8 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     cells = rows_of(HERE / claim.evidence, pair, claim.metric.key)
     level = cells
     if not isinstance(claim.than, str | float):  # another setting of the same runs
-        other = rows_of(HERE / claim.evidence, pair, claim.than.name).set_index("run")["value"]
-        level = pd.concat([cells, cells.assign(metric=claim.than.name, value=cells["run"].map(other))])
+        other = rows_of(HERE / claim.evidence, pair, claim.than.key).set_index("run")["value"]
+        level = pd.concat([cells, cells.assign(metric=claim.than.key, value=cells["run"].map(other))])
         cells, claim = cells.assign(value=cells["value"] - cells["run"].map(other)), replace(claim, than=0.0)
     if claim.absolute:
         cells = cells.assign(value=cells["value"].abs())
