@@ -70,13 +70,13 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
     for line in decided.itertuples():
         claim = by_text[line.claim]
         whole = pd.read_csv(RESULTS / line.evidence).query("row == @line.pair")
-        table = whole[whole["metric"] == line.metric]
+        table = whole[whole["metric"] == claim.metric.key]
         if not isinstance(claim.than, str | float):  # another setting of the same runs
             other = whole[whole["metric"] == claim.than.key].set_index("run")["value"]
             table, claim = table.assign(value=table["value"] - table["run"].map(other)), replace(claim, than=0.0)
         table, path = table.dropna(subset="value"), RESULTS / claim.sentences
         spreads = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])
-        compared = f"|{line.metric}|" if claim.absolute and isinstance(claim.than, str) else line.metric
+        compared = f"|{claim.metric.key}|" if claim.absolute and isinstance(claim.than, str) else claim.metric.key
         spreads = spreads[(spreads["row"] == line.pair) & (spreads["metric"] == compared)]
         _, low, high = worked = recomputed(claim, table, spreads)
         assert (line.effect, line.low, line.high) == pytest.approx(worked, rel=1e-9, abs=1e-12, nan_ok=True)
