@@ -9,7 +9,7 @@ from pandas import DataFrame
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.cli.corpus_import import Name, check_not_in_training, print_report, report_pairs
 from nmtlab.cli.options import Source, Target, numbers
-from nmtlab.cli.tables import print_table
+from nmtlab.cli.tables import print_frame, print_table
 from nmtlab.errors import CorpusError
 from nmtlab.files import remove_folder
 from nmtlab.runs.listing import unfinished_runs
@@ -23,34 +23,36 @@ from nmtlab.text.corpora.statistics import statistics
 from nmtlab.workspace import Workspace
 
 Transliteration = Annotated[
-    Literal["none", "uyghur-latin", "uroman"], typer.Option(help="Of all sources, before subwords are learned.")
+    Literal["none", "uyghur-latin", "uroman"],
+    typer.Option(help="Transliteration of all sources before subwords are learned."),
 ]
+Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")]
 
 
 def join(
     name: Name,
     parts: Annotated[list[str], typer.Argument(help="Names of corpora, or paths of their folders.")],
-    train: Annotated[int, typer.Option(min=0, help="Most pairs of train; 0 for all.")] = 0,
-    dev: Annotated[int, typer.Option(min=0, help="Most pairs of dev; 0 for all.")] = 0,
-    test: Annotated[int, typer.Option(min=0, help="Most pairs of test; 0 for all.")] = 0,
+    train: Annotated[int, typer.Option(min=0, help="Maximum number of train pairs; 0 for all.")] = 0,
+    dev: Annotated[int, typer.Option(min=0, help="Maximum number of dev pairs; 0 for all.")] = 0,
+    test: Annotated[int, typer.Option(min=0, help="Maximum number of test pairs; 0 for all.")] = 0,
     source: Source = "",
     target: Target = "",
 ) -> None:
     """Join train, dev and test of corpora, without duplicates or leaks between splits.
 
-    Corpora in the same two languages are joined one after the other. Corpora of several languages into one are joined
-    line by line, on identical sentences of that one: the new corpus has them in every language, so that it is a test
-    set for directions that none of the parts has, such as gl to pt from gl-en and pt-en.
+    Corpora in the same two languages are concatenated. Corpora of several languages into one are joined on identical
+    sentences of that one: the new corpus has these sentences in every language, as a test set for directions that none
+    of the parts has, such as gl to pt from gl-en and pt-en.
 
     If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
     """
     workspace = Workspace.find()
     corpora = [open_corpus(part, workspace, source, target) for part in parts]
-    most = {"train": train, "dev": dev, "test": test}
+    folder, limits = workspace.new_corpus_folder(name), {"train": train, "dev": dev, "test": test}
     if len({corpus.source for corpus in corpora}) > 1:
-        _report_lines(name, join_languages(workspace.new_corpus_folder(name), corpora, most))
+        _report_lines(name, join_languages(folder, corpora, limits))
         return
-    report = join_corpora(workspace.new_corpus_folder(name), corpora, most)
+    report = join_corpora(folder, corpora, limits)
     report_pairs(name, report)
     for split, number in report.options["references_left_out"].items():
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
@@ -79,7 +81,7 @@ def remove(
 ) -> None:
     """Remove a corpus of the workspace, after confirmation.
 
-    A corpus that a run is being trained on is not removed. The question names the runs that could not be resumed.
+    A corpus that a run is being trained on is not removed. The question names the runs that could no longer be resumed.
     """
     workspace = Workspace.find()
     folder = workspace.own_corpus_folder(name)
@@ -102,12 +104,12 @@ def stats(
     corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
     source: Source = "",
     target: Target = "",
-    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")] = False,
+    csv: Csv = False,
 ) -> None:
     """Count the sentences, tokens and types of a corpus, their lengths, and what train lacks of dev and test.
 
-    Tokens are whitespace-separated words of the text as it is. A sentence is similar to train if 70 % of all
-    words of it and a training sentence are in both (Jaccard index): such sentences can be translated from memory.
+    Tokens are whitespace-separated words of the unprocessed text. A sentence is similar to train if it shares 70 % of
+    the words of both with a training sentence (Jaccard index): such sentences can be translated from memory.
     The word ceiling is the BLEU of a text split into words and joined again: no word system can be expected above it.
     """
     text = open_corpus(corpus, Workspace.find(), source, target)
@@ -120,41 +122,35 @@ def stats(
     if csv:
         print(table.to_csv(index=False), end="")
         return
-    rows = [
-        [row.split, row.language, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.types:,}", f"{row.singletons:,}"]
-        + [f"{row.mean_length:.1f}", f"{row.median_length:g}", f"{row.longest:,}"]
-        + ["" if share != share else f"{share:.1%}" for share in (row.new_tokens, row.new_types, row.similar)]
-        + ["" if math.isnan(row.word_ceiling) else f"{row.word_ceiling:.1f}"]
-        for row in table.itertuples()
-    ]
-    columns = ["split", "language", "sentences", "tokens", "types", "seen once", "mean", "median", "longest"]
-    columns += ["new tokens", "new types", "similar to train", "word ceiling"]
-    print_table(f"{text.name}: {text.source} to {text.target}", columns, rows, set(columns[2:]))
+    shown = [("split", "split", "{}"), ("language", "language", "{}"), ("sentences", "sentences", "{:,}")]
+    shown += [("tokens", "tokens", "{:,}"), ("types", "types", "{:,}"), ("seen once", "singletons", "{:,}")]
+    shown += [("mean", "mean_length", "{:.1f}"), ("median", "median_length", "{:g}"), ("longest", "longest", "{:,}")]
+    shown += [("new tokens", "new_tokens", "{:.1%}"), ("new types", "new_types", "{:.1%}")]
+    shown += [("similar to train", "similar", "{:.1%}"), ("word ceiling", "word_ceiling", "{:.1f}")]
+    print_frame(f"{text.name}: {text.source} to {text.target}", table, shown)
 
 
 def overlap(
     parent: Annotated[str, typer.Argument(help="Name of the parent's corpus, or path of its folder.")],
     child: Annotated[str, typer.Argument(help="Name of the child's corpus, or path of its folder.")],
-    sizes: Annotated[str, typer.Option(help="Vocabulary sizes of joint subwords, with commas between them.")] = (
+    sizes: Annotated[str, typer.Option(help="Vocabulary sizes of joint subwords, comma-separated.")] = (
         "1000,2000,4000,8000"
     ),
-    words: Annotated[int, typer.Option(min=0, help="Words in each vocabulary, the most frequent ones; 0 for all.")] = 0,
+    words: Annotated[int, typer.Option(min=0, help="Vocabulary size for words, by frequency; 0 for all.")] = 0,
     transliteration: Transliteration = "none",
     max_words: Annotated[
-        int, typer.Option(min=0, help="Words on either side of a training pair, at most; 0 for no limit.")
+        int, typer.Option(min=0, help="Maximum words on either side of a training pair; 0 for no limit.")
     ] = 50,
     max_subwords: Annotated[
-        int, typer.Option(min=0, help="Subwords on either side of a training pair, at most; 0 for no limit.")
+        int, typer.Option(min=0, help="Maximum subwords on either side of a training pair; 0 for no limit.")
     ] = 60,
-    limited: Annotated[
-        bool, typer.Option("--limited", help="Compare only the training pairs within the limits; otherwise all.")
-    ] = False,
+    limited: Annotated[bool, typer.Option("--limited", help="Compare only training pairs within the limits.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the first table as comma-separated values.")] = False,
 ) -> None:
-    """Count the child's source types and tokens that the parent's source text has (thesis Table 3.3).
+    """Count the child's source types and tokens that occur in the parent's source text (thesis Table 3.3).
 
     Subwords are learned on source and target of both texts, as a parent shares them with its child. A second table
-    counts the training sentences and tokens within the limits on their lengths (Table 3.1).
+    counts the training sentences and tokens within the length limits (Table 3.1).
     """
     workspace = Workspace.find()
     of_parent, of_child = (open_corpus(name, workspace) for name in (parent, child))
@@ -165,20 +161,27 @@ def overlap(
     if csv:
         print(table.to_csv(index=False), end="")
         return
-    _print_overlap(table, f"{of_child.name}, of it in {of_parent.name}")
+    shown = [("segmentation", "segmentation", "{}"), ("split", "split", "{}")]
+    for kind in ("type", "token"):
+        shown += [(f"{kind}s", f"{kind}s", "{:,}"), ("in the parent", f"shared_{kind}s", "{:,}")]
+        shown += [("share", f"{kind}_share", "{:.1%}")]
+    print_frame(f"{of_child.name}, of it in {of_parent.name}", table, shown)
     amounts = measures.training_sizes(learned, of_parent, of_child, limits)
-    _print_training_sizes(
-        amounts, f"training text, at most {max_words or 'any'} words or {max_subwords or 'any'} subwords"
-    )
+    amounts["named"] = amounts["text"] + ": " + amounts["corpus"]
+    counts = ["sentences", "left_out", "source_tokens", "target_tokens", "tokens"]
+    shown = [("segmentation", "segmentation", "{}"), ("text", "named", "{}")]
+    shown += [(name.replace("_", " "), name, "{:,}") for name in counts]
+    within = f"at most {max_words or 'any'} words or {max_subwords or 'any'} subwords"
+    print_frame(f"training text, {within}", amounts, shown)
 
 
 def overlap_matrix(
     corpora: Annotated[list[str], typer.Argument(help="Names of two or more corpora into one target language.")],
     size: Annotated[int, typer.Option(min=1, help="Vocabulary size of subwords learned on all texts.")] = 8000,
     transliteration: Transliteration = "none",
-    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    csv: Csv = False,
 ) -> None:
-    """Show how much each language's source text shares with each other: words, and subwords learned on all of them."""
+    """Show how much the source texts share pairwise: words, and subwords learned on all of them."""
     from nmtlab.analysis.languages.shared_words import overlap_matrix as measured  # it loads torch, alone among these
 
     workspace = Workspace.find()
@@ -195,28 +198,6 @@ def _print_matrix(table: DataFrame, title: str) -> None:
     names = list(dict.fromkeys(table["corpus"]))
     rows = [[one, *("" if one == other else f"{shares[one, other]:.1%}" for other in names)] for one in names]
     print_table(title, ["text", *names], rows, set(names))
-
-
-def _print_overlap(table: DataFrame, title: str) -> None:
-    rows = [
-        [
-            *(row.segmentation, row.split, f"{row.types:,}", f"{row.shared_types:,}", f"{row.type_share:.1%}"),
-            *(f"{row.tokens:,}", f"{row.shared_tokens:,}", f"{row.token_share:.1%}"),
-        ]
-        for row in table.itertuples()
-    ]
-    columns = ["segmentation", "split", "types", "in the parent", "share", "tokens", "in the parent", "share"]
-    print_table(title, columns, rows, set(columns[2:]))
-
-
-def _print_training_sizes(table: DataFrame, title: str) -> None:
-    counts = ["sentences", "left_out", "source_tokens", "target_tokens", "tokens"]
-    rows = [
-        [row["segmentation"], f"{row['text']}: {row['corpus']}", *(f"{row[name]:,}" for name in counts)]
-        for row in table.to_dict("records")
-    ]
-    columns = ["segmentation", "text", "sentences", "left out", "source tokens", "target tokens", "tokens"]
-    print_table(title, columns, rows, set(columns[2:]))
 
 
 def _report_lines(name: str, report: ImportReport) -> None:

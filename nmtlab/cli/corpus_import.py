@@ -29,31 +29,22 @@ from nmtlab.workspace import Workspace
 Name = Annotated[str, typer.Argument(help="Name of the new corpus.")]
 From = Annotated[str, typer.Option("--source", help="Code of the source language, such as uz or pt-BR.")]
 Into = Annotated[str, typer.Option("--target", help="Code of the target language.")]
-File = Annotated[Path, typer.Argument(help="The file (plain, .gz or .xz).")]
-SourceColumn = Annotated[
-    str, typer.Option(help="Name of the source column, or its number. (default: named after the language, else 1)")
-]
-TargetColumn = Annotated[
-    str, typer.Option(help="Name of the target column, or its number. (default: likewise, else 2)")
-]
 AllowOverlap = Annotated[
     bool,
-    typer.Option(
-        "--allow-overlap", help="Keep pairs of train that are in published dev and test sets; see 'nmtlab train'."
-    ),
+    typer.Option("--allow-overlap", help="Keep train pairs found in published dev and test sets; see 'nmtlab train'."),
 ]
 Replace = Annotated[
-    bool, typer.Option("--replace", help="Replace the corpus of this name, if any, when the new one is complete.")
+    bool, typer.Option("--replace", help="Replace the corpus of this name, if any, once the new one is complete.")
 ]
+TableReader = Callable[[Path, Literal["tsv", "csv", "jsonl"], tuple[Limits, HoldOut]], ImportReport]
+"""Imports a table: the new folder, the format of the file, and how to clean and split."""
 
 
 def _cleaned(
-    dev: Annotated[
-        float, typer.Option(min=0, help="Held out as dev: a share of the pairs, or a number of at least 1.")
-    ] = 0.05,
-    test: Annotated[float, typer.Option(min=0, help="Held out as test: likewise.")] = 0.05,
+    dev: Annotated[float, typer.Option(min=0, help="Dev size: a share, or a number of pairs if at least 1.")] = 0.05,
+    test: Annotated[float, typer.Option(min=0, help="Test size: likewise.")] = 0.05,
     max_held_out: Annotated[
-        int, typer.Option(min=0, help="Most pairs that a share holds out; the rest is train.")
+        int, typer.Option(min=0, help="Maximum number of pairs held out by a share; the rest is train.")
     ] = 1000,
     split_by: Annotated[
         Literal["source", "target"],
@@ -64,31 +55,50 @@ def _cleaned(
         float, typer.Option(min=0, help="Drop pairs with one side this many times longer; 0 for no limit.")
     ] = 0.0,
 ) -> tuple[Limits, HoldOut]:
-    """Return what the options of almost all importers say."""
+    """Return how to clean and split, by the options of almost all importers."""
     return Limits(max_words, max_ratio), HoldOut(dev, test, max_held_out, split_by)
+
+
+def _table(
+    file: Annotated[Path, typer.Argument(help="The file (plain, .gz or .xz).")],
+    source: From,
+    target: Into,
+    source_column: Annotated[
+        str, typer.Option(help="Name or number of the source column. (default: named after the language, else 1)")
+    ] = "",
+    target_column: Annotated[
+        str, typer.Option(help="Name or number of the target column. (default: likewise, else 2)")
+    ] = "",
+) -> TableReader:
+    """Return what imports a table, by the options of its importers."""
+    columns = source_column, target_column
+    return lambda folder, kind, cleaned: import_table(folder, file, kind, columns, source, target, *cleaned)
+
+
+_BUNDLES: dict[str, Callable[..., Any]] = {"cleaned": _cleaned, "table": _table}
+"""Arguments of importers that stand for several options, with what makes them of these."""
 
 
 def _importer(read: Callable[..., ImportReport]) -> Callable[..., None]:
     """Return a command around what makes a corpus: it chooses the folder, and reports.
 
-    Its arguments are a name, those of `read` after the folder, with the options of `_cleaned` in place of `cleaned`,
-    and --replace.
+    Its arguments are a name, those of `read` after the folder, with the options of bundles in their place, and
+    --replace.
     """
-    options = signature(_cleaned).parameters
-    own = [one for one in signature(read).parameters.values() if one.name != "folder"]
-    cleans = any(one.name == "cleaned" for one in own)
+    asked = [one for one in signature(read).parameters.values() if one.name != "folder"]
+    bundled = {one.name: signature(_BUNDLES[one.name]).parameters for one in asked if one.name in _BUNDLES}
 
     @wraps(read)
     def command(name: str, replace: bool, **given: Any) -> None:
-        if cleans:
-            given["cleaned"] = _cleaned(**{option: given.pop(option) for option in options})
+        for bundle, options in bundled.items():
+            given[bundle] = _BUNDLES[bundle](**{option: given.pop(option) for option in options})
         with _new_folder(name, replace) as folder:
             report = read(folder, **given)
         report_pairs(name, report)
 
     parameters = [Parameter("name", Parameter.KEYWORD_ONLY, annotation=Name)]
-    for one in own:
-        parameters += options.values() if one.name == "cleaned" else [one]
+    for one in asked:
+        parameters += bundled[one.name].values() if one.name in bundled else [one]
     parameters.append(Parameter("replace", Parameter.KEYWORD_ONLY, default=False, annotation=Replace))
     command.__signature__ = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in parameters])  # type: ignore[attr-defined]
     return command
@@ -117,57 +127,31 @@ def text(
 
 
 @_importer
-def tsv(
-    folder: Path,
-    file: File,
-    source: From,
-    target: Into,
-    source_column: SourceColumn = "",
-    target_column: TargetColumn = "",
-    *,
-    cleaned: tuple[Limits, HoldOut],
-) -> ImportReport:
+def tsv(folder: Path, table: TableReader, cleaned: tuple[Limits, HoldOut]) -> ImportReport:
     """Import a tab-separated file, as distributed by Tatoeba and many others.
 
     If line 1 has names of columns, it is a header. Cells are unquoted if the first lines show that they are quoted, as
     spreadsheets and pandas write them; otherwise quotation marks are ordinary text.
     """
-    return import_table(folder, file, "tsv", (source_column, target_column), source, target, *cleaned)
+    return table(folder, "tsv", cleaned)
 
 
 @_importer
-def csv(
-    folder: Path,
-    file: File,
-    source: From,
-    target: Into,
-    source_column: SourceColumn = "",
-    target_column: TargetColumn = "",
-    *,
-    cleaned: tuple[Limits, HoldOut],
-) -> ImportReport:
-    """Import values separated by commas, semicolons or tabs, as spreadsheets and pandas write them; if line 1
-    has names of columns, it is a header.
+def csv(folder: Path, table: TableReader, cleaned: tuple[Limits, HoldOut]) -> ImportReport:
+    """Import values separated by commas, semicolons or tabs, as spreadsheets and pandas write them.
+
+    If line 1 has names of columns, it is a header.
     """
-    return import_table(folder, file, "csv", (source_column, target_column), source, target, *cleaned)
+    return table(folder, "csv", cleaned)
 
 
 @_importer
-def jsonl(
-    folder: Path,
-    file: File,
-    source: From,
-    target: Into,
-    source_column: SourceColumn = "",
-    target_column: TargetColumn = "",
-    *,
-    cleaned: tuple[Limits, HoldOut],
-) -> ImportReport:
-    """Import a file of JSON objects, one in each line: {"uz": "...", "en": "..."}; the columns are its keys.
+def jsonl(folder: Path, table: TableReader, cleaned: tuple[Limits, HoldOut]) -> ImportReport:
+    """Import a file of JSON objects, one per line: {"uz": "...", "en": "..."}; the columns are its keys.
 
-    Sentences may also be under a key `translation`, as Hugging Face's datasets have them.
+    Sentences may also be under a key `translation`, as in Hugging Face's datasets.
     """
-    return import_table(folder, file, "jsonl", (source_column, target_column), source, target, *cleaned)
+    return table(folder, "jsonl", cleaned)
 
 
 @_importer
@@ -255,19 +239,14 @@ def print_report(name: str, languages: str, report: ImportReport, counted: str) 
     print(f"written to {Workspace.find().corpus_folder(name)}")
 
 
-def _print_first_pairs(name: str, report: ImportReport) -> None:
-    """Print some pairs, in which wrong columns and swapped languages are seen at once."""
-    corpus = open_corpus(name, None, report.source, report.target)
-    for pair in islice(corpus.pairs(corpus.splits[0]), 3):
-        for language, text in zip(corpus.direction, pair, strict=True):
-            print(f"  {language}: {text if len(text) <= 100 else f'{text[:99]}…'}")
-
-
 def report_pairs(name: str, report: ImportReport) -> None:
     """Print what became of the pairs of a new corpus, its first ones, and what to do next."""
     print_report(name, f"{report.source} to {report.target}", report, "pairs")
-    print(f"the first pairs of {next(split for split, number in report.kept.items() if number)}:")
-    _print_first_pairs(name, report)
+    corpus = open_corpus(name, None, report.source, report.target)
+    print(f"the first pairs of {corpus.splits[0]}:")  # in which wrong columns and swapped languages are noticed
+    for pair in islice(corpus.pairs(corpus.splits[0]), 3):
+        for language, text in zip(corpus.direction, pair, strict=True):
+            print(f"  {language}: {text if len(text) <= 100 else f'{text[:99]}…'}")
     if not report.kept.get("train"):
         print(f"next: nmtlab evaluate RUN --corpus {name}")
         return

@@ -23,13 +23,13 @@ def make(
     cognates: Annotated[float, typer.Option(help="Share of stems inherited from the family, 0 to 1.")] = 1.0,
     sound_changes: Annotated[int, typer.Option(help="Further sound changes in inherited stems, 0 to 15.")] = 0,
     order: Annotated[str, typer.Option(help="Code of the language whose word order is used. (default: its own)")] = "",
-    start: Annotated[int, typer.Option(min=0, help="Number of the first sentence; change it for different text.")] = 0,
+    start: Annotated[int, typer.Option(min=0, help="Index of the first sentence; change it for different text.")] = 0,
 ) -> None:
     """Generate a corpus of artificial languages, with gold alignments, lexicon and names.
 
     Everything about these languages is known, so that alignment error, lexicon precision and accuracy on rare names
-    can be measured. All codes have the same roots. For a more distant relative of another language, generate it with a
-    smaller --cognates, with --sound-changes or with another --order, and with the same other settings.
+    can be measured. All codes share their roots. For a more distant relative of another language, use a smaller
+    --cognates, some --sound-changes or another --order, and otherwise the same settings.
     """
     languages = language or ["qaa"]
     folder = Workspace.find().new_corpus_folder(name)

@@ -21,8 +21,8 @@ def dashboards(
     ip: Annotated[
         str,
         typer.Option(
-            help="Interface to listen on; one that other machines can reach needs --token. Pages answer to this name, "
-            "localhost and 127.0.0.1; with 0.0.0.0, to any name."
+            help="Address to bind; --token is required unless it is local. Pages answer to this name, localhost and "
+            "127.0.0.1; with 0.0.0.0, to any name."
         ),
     ] = _HERE,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port, or the first free one near it.")] = 8866,
@@ -31,37 +31,31 @@ def dashboards(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Where a proxy serves the pages: a path such as /nmtlab/, which it has to pass on, or a whole address "
-            "such as https://lab.example.org/nmtlab/, to whose name they answer too; the latter needs --token.",
+            help="Where a proxy serves the pages: a path such as /nmtlab/, which it has to pass on, or a full address "
+            "such as https://lab.example.org/nmtlab/, to whose name they then answer too; that requires --token.",
         ),
     ] = "/",
     warm: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Kernels kept ready for each of the pages most used: index, Tables and Attention. The server takes "
-            "about 450 MB, and each kernel, ready or of an open page, another 60-180 MB.",
+            help="Kernels kept ready for each of the most used pages: index, Tables and Attention. The server takes "
+            "about 450 MB, and each kernel, ready or of an open page, another 60 to 180 MB.",
         ),
     ] = 1,
     browser: Annotated[bool, typer.Option(help="Open the index in a browser.")] = False,
 ) -> None:
     """Serve the dashboards to a browser until Ctrl-C: figures of any runs, attention, lexicons, trainings.
 
-    They show the runs and corpora of the workspace, and nothing else on this machine.
+    They show the runs and corpora of the workspace and nothing else on this machine.
     """
     if token is not None and not token.strip():
         raise NmtlabError("--token: empty, which would let everyone in", "give a token, or leave --token out")
-    if ip not in (_HERE, "localhost", "::1") and not token:
-        raise NmtlabError(
-            f"--ip {ip}: other machines could connect, read the workspace and start trainings",
-            "set a token with --token",
-        )
     origin, path = _parts(base_url)
-    if origin and not token:
-        raise NmtlabError(
-            f"--base-url {base_url}: other machines could connect, read the workspace and start trainings",
-            "set a token with --token",
-        )
+    reachable = {f"--ip {ip}": ip not in (_HERE, "localhost", "::1"), f"--base-url {base_url}": bool(origin)}
+    for option in (option for option, elsewhere in reachable.items() if elsewhere and not token):
+        problem = f"{option}: other machines could connect, read the workspace and start trainings"
+        raise NmtlabError(problem, "set a token with --token")
     try:
         from nmtlab.dashboards.serving.server import Address, serve
     except ImportError as error:
@@ -80,9 +74,8 @@ def _parts(base_url: str) -> tuple[str, str]:
     scheme, host, path, query, fragment = urlsplit(base_url)
     whole = scheme in ("http", "https") and host and "@" not in host
     if not (whole or (not scheme and not host)) or query or fragment or not _PATH.fullmatch(path):
-        raise NmtlabError(
-            f"--base-url {base_url}: no address", "give one like /nmtlab/ or https://lab.example.org/nmtlab/"
-        )
+        remedy = "give one like /nmtlab/ or https://lab.example.org/nmtlab/"
+        raise NmtlabError(f"--base-url {base_url}: not an address", remedy)
     return f"{scheme}://{host.lower()}" if whole else "", f"/{path.strip('/')}/".replace("//", "/")
 
 

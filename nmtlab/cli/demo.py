@@ -38,8 +38,8 @@ def demo(
 ) -> None:
     """Show a measured finding, then train three tiny systems on a small artificial language and compare them.
 
-    The trainings take three to four minutes on 2 CPU cores; those of an earlier demo are reused. At the end, it offers
-    to open the dashboards.
+    The trainings take three to four minutes on 2 CPU cores; those of an earlier demo are reused. At the end, the demo
+    offers to open the dashboards.
     """
     _show_finding(*(("table-3.2", "Uyg-Eng") if transfer else ("table-3.13", "gl-en")))
     workspace = Workspace.find()
@@ -101,7 +101,7 @@ def _report(runs: list[Run], corpus: ParallelCorpus) -> None:
     comparison = compare_texts(lines, corpus.references("test"), corpus.target)
     print()
     print_comparison(comparison[comparison["metric"] == "BLEU"], f"{corpus.name} test")
-    print("  one seed each: an illustration only, as claims about systems need several")
+    print("  only an illustration: one seed each, and claims about systems need several")
     for number, (source, target) in enumerate(list(corpus.pairs("test"))[:3]):
         print(f"\n  source          {source}\n  reference       {target}")
         for name, translated in lines.items():

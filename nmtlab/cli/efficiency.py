@@ -8,10 +8,9 @@ import typer
 
 from nmtlab.analysis.search.translation_speed import NOISE, SETTING, Options, Way, frontier, medians, new_file
 from nmtlab.analysis.search.translation_speed import efficiency as measure
-from nmtlab.cli.options import Source, Split, Target, numbers, open_text
+from nmtlab.cli.options import Source, Split, Target, numbers, open_text, write_csv
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError
-from nmtlab.files import writing
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
@@ -26,23 +25,23 @@ def efficiency(
         str, typer.Option(help="Engines to compare: nmtlab, ctranslate2, or ctranslate2:PRECISION.")
     ] = "nmtlab,ctranslate2,ctranslate2:int8",
     beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,4",
-    batches: Annotated[str, typer.Option(help="Sizes of a decoding batch: padded source tokens times beam.")] = "8192",
+    batches: Annotated[str, typer.Option(help="Sizes of decoding batches: padded source tokens times beam.")] = "8192",
     threads: Annotated[str, typer.Option(help="Numbers of CPU threads.")] = "1,2",
-    rounds: Annotated[int, typer.Option(min=1, help="How often everything is measured, in turns.")] = 2,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of interleaved rounds.")] = 2,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="CSV file with a row for each setting and round. (default: a new one in data/results/efficiency of "
-            "the workspace, where the page Efficiency looks)",
+            help="CSV file with a row for each setting and round. (default: a new one in the workspace's "
+            "data/results/efficiency, which the page Efficiency shows)",
         ),
     ] = None,
 ) -> None:
-    """Measure BLEU against time, memory and size, as the efficiency task of WNMT 2018 does.
+    """Measure BLEU against time, memory and size, as in the efficiency task of WNMT 2018.
 
-    Each measurement runs in a separate process; the time that an empty input takes is subtracted. Let the machine do
-    nothing else.
+    Each measurement runs in a separate process; the time for an empty input is subtracted. Keep the machine otherwise
+    idle.
     """
     workspace, ways = Workspace.find(), _ways(engines)
     first, *others = (open_run(name, workspace) for name in runs)
@@ -54,17 +53,14 @@ def efficiency(
     options = Options(ways, beam_sizes, batch_tokens, counts)
     measured = measure([first, *others], text, options, split, rounds, print)
     output = output or new_file(workspace, text.name, split)
-    with writing(output) as temporary:
-        measured.to_csv(temporary, index=False)
+    write_csv(measured, output)
     shown = ["seconds", "processor_seconds", "words_per_second", "memory_mib", "size_mib", "bleu"]
     found = medians(measured)
     found["frontier"] = frontier(found, "seconds", margin=NOISE).map({True: "*", False: ""})
     printed = found[[*SETTING, *shown, "frontier"]]
     rows = printed.map(_number).to_numpy().tolist()
-    title = (
-        f"Medians over rounds on {text.name} {split}; *: more than {NOISE:g} BLEU better than the faster ones with *"
-    )
-    print_table(title, list(printed.columns), rows, {*shown})
+    better = f"*: more than {NOISE:g} BLEU better than the faster ones with *"
+    print_table(f"Medians over rounds on {text.name} {split}; {better}", list(printed.columns), rows, {*shown})
     if (found["seconds"] < found["load_seconds"] / 5).any():
         print("  some settings take less than a fifth of their loading time: measure these on a longer text")
     print(f"all measurements: {output}")
@@ -76,7 +72,7 @@ def _number(value: object) -> str:
 
 def _ways(engines: str) -> list[Way]:
     """Parse `nmtlab,ctranslate2:int8` and the like."""
-    known = {"nmtlab": ("nmtlab", "fp32"), "ctranslate2": ("ctranslate2", "fp32")}
+    known: dict[str, Way] = {"nmtlab": ("nmtlab", "fp32"), "ctranslate2": ("ctranslate2", "fp32")}
     known |= {f"ctranslate2:{precision}": ("ctranslate2", precision) for precision in ("fp32", "int8", "int16")}
     for name in engines.split(","):
         if name not in known:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from tqdm import tqdm
 
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.cli.options import (
@@ -19,6 +18,7 @@ from nmtlab.cli.options import (
     open_text,
     run_recipe,
     say_overlap,
+    sentence_bar,
 )
 from nmtlab.errors import CorpusError, NmtlabError, error_of_the_machine
 from nmtlab.evaluation.order import out_of_order
@@ -45,14 +45,14 @@ def evaluate(
 ) -> None:
     """Translate a test set and score it: BLEU and chrF with their signatures, tokenized BLEU, perplexity.
 
-    BLEU is sacrebleu on detokenized text; tokenized BLEU is multi-bleu on Moses tokens, not given for text without
-    spaces between words. Translations are stored with the run, and reused if nothing has changed. A run of several
-    directions is scored in that of its first corpus, unless --source and --target choose another one or
-    --all-directions all of them, with their mean.
+    BLEU is sacrebleu on detokenized text; tokenized BLEU is multi-bleu on Moses tokens, omitted for text without spaces
+    between words. Translations are stored with the run, and reused if nothing has changed. A run of several directions
+    is scored in that of its first corpus, unless --source and --target choose another one, or --all-directions all of
+    them, with their mean.
     """
     workspace = Workspace.find()
     if all_directions and (corpus or source or target or Path(run).is_file()):
-        raise NmtlabError("--all-directions: a run's corpora in all their directions", "leave out all other choices")
+        raise NmtlabError("--all-directions: scores a run on all its corpora", "leave out file, corpus and languages")
     if Path(run).is_file():
         if not corpus:
             raise CorpusError(f"{run}: no reference", "name the corpus it translates with --corpus")
@@ -89,7 +89,7 @@ def _evaluated(run: Run, text: ParallelCorpus, split: str, recipe: Recipe) -> di
     from nmtlab.analysis.access.translations import translations
 
     unkept = list[OSError]()
-    with tqdm(total=text.count(split), unit=" sentences", disable=None, leave=False) as bar:
+    with sentence_bar(text.count(split)) as bar:
         lines = translations(run, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
     perplexity = run_perplexity(run, text, split, recipe.machine) if recipe.model.neural else None
     scores = _print_scores(run.name, text, split, lines)
@@ -113,12 +113,11 @@ def _print_scores(name: str, text: ParallelCorpus, split: str, lines: list[str])
     print(f"{name} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")
     print(f"BLEU            {scores['bleu']:6.2f}  {scores['bleu_signature']}")
     print(f"chrF            {scores['chrf']:6.2f}  {scores['chrf_signature']}")
-    if math.isnan(scores["tokenized_bleu"]):
+    tokenized = scores["tokenized_bleu"]
+    if math.isnan(tokenized):
         print(f"tokenized BLEU     n/a  the text in {text.target} has no spaces between words")
     else:
-        print(
-            f"tokenized BLEU  {scores['tokenized_bleu']:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)"
-        )
+        print(f"tokenized BLEU  {tokenized:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
     return scores
 
 
@@ -130,14 +129,9 @@ def read_translations(path: Path, corpus: ParallelCorpus, split: str) -> list[st
     """
     lines, sentences = list(read_lines(path)), corpus.count(split)
     if len(lines) != sentences:
-        raise CorpusError(
-            f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences",
-            "give one line per sentence, in the same order",
-        )
+        problem = f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences"
+        raise CorpusError(problem, "give one line per sentence, in the same order")
     if out_of_order(lines, corpus.references(split)[0]):
-        print(
-            f"{path}: most lines fit references of other lines, and not their own; check that the file is in the order "
-            f"of {corpus.name} {split}",
-            file=sys.stderr,
-        )
+        warning = "most lines match references of other lines, not their own; check that the file is in the order of"
+        print(f"{path}: {warning} {corpus.name} {split}", file=sys.stderr)
     return lines

@@ -14,6 +14,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.experiments.results.results import Results, stored_results
 from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
 from nmtlab.experiments.shown.worth import worth_view
+from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.figures.view import View
 from nmtlab.files import writing
@@ -23,8 +24,11 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 _FORMATS = ("png", "pdf")
-_OF_TABLES = {"child-size": ("curves", "worth"), "figure-3.1": ("",)}
-"""Kinds of figures of a table."""
+_OF_TABLES: dict[str, dict[str, Callable[[Scale], View]]] = {
+    "child-size": {"curves": child_size_view, "worth": worth_view},
+    "figure-3.1": {"": vocabulary_view},
+}
+"""Figures of tables, by the end of their names."""
 
 
 def figures(
@@ -35,8 +39,8 @@ def figures(
     """Write the thesis' figures for runs, with all runs on a corpus in one figure, as self-contained interactive HTML.
 
     For each corpus: CORPUS.norms (Figure 3.2), CORPUS.dev (3.4), CORPUS.gradients (3.5) and CORPUS.depth (3.6), with
-    the runs that have the data. If no runs are named, also figures of the measured tables on transfer:
-    figure-3.1.SCALE, child-size.SCALE.curves and child-size.SCALE.worth (the pairs of text that a parent replaces).
+    the runs that have the data. If no runs are named, also the measured tables on transfer: figure-3.1.SCALE,
+    child-size.SCALE.curves and child-size.SCALE.worth (the number of sentence pairs that a parent replaces).
     """
     workspace = Workspace.find()
     runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]
@@ -74,10 +78,9 @@ def _views(runs: list[Run]) -> Iterator[tuple[str, View]]:
 
 
 def _table_views(tables: list[Results]) -> Iterator[tuple[str, View]]:
-    views = {"curves": child_size_view, "worth": worth_view, "": vocabulary_view}
     for stored in tables:
-        for kind in _OF_TABLES[stored.table.name]:
-            view = views[kind](stored.scale)
+        for kind, draw in _OF_TABLES[stored.table.name].items():
+            view = draw(stored.scale)
             if len(view.frame):
                 yield f"{stored.name}.{kind}".rstrip("."), view
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand
@@ -16,7 +16,7 @@ class LazyCommand(TyperCommand):
 
     def loaded(self) -> Any:
         """Import the module, and return the whole command."""
-        return self.callback()
+        return cast(Callable[[], Any], self.callback)()
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
         """Parse words as the whole command does; typer then invokes that one, and completes its options."""

@@ -28,7 +28,7 @@ app = typer.Typer(
 def _options(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=show_version, is_eager=True, help="Print the versions in use, and where."),
+        typer.Option("--version", callback=show_version, is_eager=True, help="Print versions and locations."),
     ] = False,
 ) -> None:
     pass
@@ -45,13 +45,13 @@ corpus = add_group(
 )  # fmt: skip
 add_group(
     corpus, "import",
-    "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, with "
-    "no sentences of dev or test in train. Its import.json counts the dropped pairs.",
+    "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, "
+    "without leaks between them. Its import.json counts the dropped pairs.",
     "corpus_import.text", "corpus_import.tsv", "corpus_import.csv", "corpus_import.jsonl", "corpus_import.gettext",
     "corpus_import.mtdata", "corpus_import.sacrebleu",
 )  # fmt: skip
 add_group(
-    app, "evidence", "Add to data/evidence, which comes with nmtlab and which no other command changes.",
+    app, "evidence", "Add to data/evidence, which comes with nmtlab; no other command changes it.",
     "evidence.add_run", "evidence.add_table",
 )  # fmt: skip
 add_group(

@@ -5,18 +5,22 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+from pandas import DataFrame
+from tqdm import tqdm
 
 from nmtlab.analysis.access.needs import in_direction, overlap_warning
 from nmtlab.errors import NmtlabError, RecipeError, RunError
+from nmtlab.files import writing
 from nmtlab.recipe import MachineSettings, Recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import lines_of, read_lines
 from nmtlab.workspace import Workspace
 
+Number = TypeVar("Number", bound=float)
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the recipe; repeatable."),
@@ -73,9 +77,8 @@ def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, 
     """
     for setting in settings or []:
         if not setting.startswith(("search.", "machine.")):
-            raise RecipeError(
-                f"--set {setting}: the run is already trained", "set fields of search or machine, or train another run"
-            )
+            remedy = "set fields of search or machine, or train another run"
+            raise RecipeError(f"--set {setting}: the run is already trained", remedy)
     return changed(recipe.model_copy(update={"machine": MachineSettings()}), settings, threads, beam)
 
 
@@ -85,12 +88,23 @@ def say_overlap(run: Run, corpus: ParallelCorpus, split: str) -> None:
         print(found)
 
 
+def sentence_bar(total: int, label: str | None = None) -> tqdm:
+    """Return a progress bar that counts sentences, in a terminal only."""
+    return tqdm(total=total, desc=label, unit=" sentences", disable=None, leave=False)
+
+
+def write_csv(table: DataFrame, path: Path) -> None:
+    """Write a table to a file that the user has named."""
+    with writing(path) as place:
+        table.to_csv(place, index=False)
+
+
 def read_text(path: Path | None) -> list[str]:
     """Return the lines of a file, or of standard input if there is no path."""
     return list(read_lines(path) if path else lines_of(sys.stdin.buffer, "standard input"))
 
 
-def numbers(text: str, kind: type[int] | type[float], option: str, least: float) -> list[int] | list[float]:
+def numbers(text: str, kind: type[Number], option: str, least: float) -> list[Number]:
     """Parse the comma-separated numbers of an option, none of them below `least`."""
     try:
         found = [kind(part) for part in text.split(",")]
@@ -107,6 +121,11 @@ def numbers(text: str, kind: type[int] | type[float], option: str, least: float)
 def interrupted() -> Callable[[], bool]:
     """Return a function that reports whether Ctrl-C was pressed; pressed again, it ends the process."""
     caught: list[int] = []
+
+    def note(received: int, _: object) -> None:
+        caught.append(received)
+        signal.signal(received, signal.SIG_DFL)
+
     for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda received, _: (caught.append(received), signal.signal(received, signal.SIG_DFL)))
+        signal.signal(one, note)
     return lambda: bool(caught)

@@ -12,7 +12,7 @@ import typer
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.options import Threads, run_recipe
 from nmtlab.cli.tables import print_table
-from nmtlab.errors import CorpusError, NmtlabError, RunError
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.runs.archive import ENDING
 from nmtlab.runs.listing import list_runs, open_run, remove_run
 from nmtlab.runs.pack import dev_sentences
@@ -35,9 +35,8 @@ def list_() -> None:
     for run in runs:
         with noting(broken, run.name):
             rows.append(_row(run))
-    columns = ["run", "corpus", "status", "updates", "dev BLEU"]
     if rows:
-        print_table("Runs", columns, rows, {"updates", "dev BLEU"})
+        print_table("Runs", ["run", "corpus", "status", "updates", "dev BLEU"], rows, {"updates", "dev BLEU"})
     else:
         print("no runs yet; 'nmtlab demo' or 'nmtlab train' makes some")
     for run in runs:
@@ -58,7 +57,7 @@ def _row(run: Run) -> list[str]:
 def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     """Show a run: status, evaluations, environment and complete recipe, and the limitations of a packed run.
 
-    Of a run of several directions, it also shows the best dev BLEU of each.
+    For a run of several directions, also the best dev BLEU of each.
     """
     run = open_run(name, Workspace.find())
     validations = run.log.metrics("validation")
@@ -120,12 +119,12 @@ def import_(
     name: Annotated[str, typer.Option(help="Name of the new run.")],
     source: Annotated[str, typer.Option(help="Source languages, comma-separated; the folder may name them.")] = "",
     target: Annotated[str, typer.Option(help="Target languages, comma-separated; the folder may name them.")] = "",
-    corpus: Annotated[str, typer.Option(help="Corpus whose training text gives the frequencies of types.")] = "",
+    corpus: Annotated[str, typer.Option(help="Corpus whose training text supplies word frequencies.")] = "",
     half: Annotated[bool, typer.Option("--half", help="Store and use the weights in half precision.")] = False,
 ) -> None:
-    """Make a run from a Marian, M2M-100 or NLLB model as huggingface_hub stores it.
+    """Make a run from a Marian, M2M-100 or NLLB model, as stored by huggingface_hub.
 
-    It translates and can be analysed like any other, but it cannot be trained further.
+    It translates and can be analysed like any other run, but cannot be trained further.
     """
     from nmtlab.interchange.huggingface import import_model
 
@@ -140,7 +139,7 @@ def import_(
 
 def export(
     name: Annotated[str, typer.Argument(help="Name of a run of a Transformer.")],
-    to: Annotated[Literal["huggingface", "ctranslate2"], typer.Option(help="Program that is to load the model.")],
+    to: Annotated[Literal["huggingface", "ctranslate2"], typer.Option(help="Target format.")],
     folder: Annotated[Path, typer.Option(help="New folder to write the model to.")],
     precision: Annotated[
         Literal["fp32", "int8", "int16"], typer.Option(help="Precision of the matrices stored for CTranslate2.")
@@ -150,22 +149,21 @@ def export(
 ) -> None:
     """Write a run's model as a folder for the transformers library or for CTranslate2, with a model card.
 
-    Hugging Face's Marian holds PostNorm with LayerNorm, its Pegasus PreNorm with LayerNorm and one table; CTranslate2
-    holds every norm. A part that they lack is named, and nothing is written.
+    Hugging Face's Marian can represent PostNorm with LayerNorm, its Pegasus PreNorm with LayerNorm and one table;
+    CTranslate2 supports every norm. An unsupported component is reported by name, and nothing is written.
     """
     workspace = Workspace.find()
     if workspace.runs.resolve() in folder.resolve().parents:
-        raise NmtlabError(
-            f"--folder {folder}: among the runs, where a model's folder is no run", "choose another place"
-        )
+        raise NmtlabError(f"--folder {folder}: among the runs, but it will not be one", "choose another place")
     run = open_run(name, workspace)
     if source or target:
         run = run.directed(source, target)
 
+    from nmtlab.analysis.access.scoring import stored_scores  # after the names are checked: it loads torch
     from nmtlab.interchange.export import export_model
     from nmtlab.systems import open_model
 
-    export_model(run, open_model, to, folder, precision, _stored_scores(run, workspace))
+    export_model(run, open_model, to, folder, precision, stored_scores(run, workspace))
     size = sum(path.stat().st_size for path in folder.iterdir())
     print(f"exported {name} to {folder} ({size / 1e6:,.1f} MB); README.md there says how to use it")
 
@@ -185,7 +183,7 @@ def pack(
     to: Annotated[Path, typer.Option(help="Folder to write the file NAME.tar.xz to.")] = Path(),
     threads: Threads = None,
 ) -> None:
-    """Pack what can be shown of a run without its model as a file to share."""
+    """Pack a run as a file to share, with all that can be shown without its model."""
     workspace = Workspace.find()
     run, target = open_run(name, workspace), to / f"{name}{ENDING}"
     with sentences_to_pack(run, workspace, sentences, licence, threads) as text:
@@ -202,26 +200,6 @@ def unpack(
     print(f"run {run.name}: {run.status}, {run.origin.limitations}")
 
 
-def _stored_scores(run: Run, workspace: Workspace) -> list[str]:
-    """Return a line with BLEU and chrF for each stored translation of a text that is still here."""
-    from nmtlab.analysis.access.scoring import score_texts
-    from nmtlab.analysis.access.translations import stored_translations
-
-    found = []
-    for named in run.recipe.corpora:
-        try:
-            text = open_corpus(named.name, workspace, named.source, named.target)
-        except CorpusError:
-            continue
-        for split in text.splits:
-            if text.direction == run.direction and (lines := stored_translations(run, text, split)):
-                scores = score_texts(lines, text.references(split), text.target)
-                where = f"{text.name} {split} ({scores['sentences']:,} sentences)"
-                found.append(f"BLEU {scores['bleu']:.2f} on {where}, {scores['bleu_signature']}")
-                found.append(f"chrF {scores['chrf']:.2f} on {where}, {scores['chrf_signature']}")
-    return found
-
-
 def _removable_folder(name: str, workspace: Workspace) -> Path:
     """Return the folder of a run; packed runs came with nmtlab, and the command does not remove them."""
     folder = workspace.run_folder(name)
@@ -229,7 +207,7 @@ def _removable_folder(name: str, workspace: Workspace) -> Path:
         return folder
     if open_packed(name, workspace):
         raise RunError(f"run {name!r}: a packed run, which this command leaves alone", "remove its file by hand")
-    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' shows what there is")
+    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' lists all runs")
 
 
 @contextmanager

@@ -6,16 +6,27 @@ from typing import Annotated, Literal
 
 import pandas as pd
 import typer
-from tqdm import tqdm
 
 from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, described, sweep, varied
 from nmtlab.analysis.search.length_baselines import length_models
 from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, length_calibration
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_length, error_rates
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, numbers, open_text, run_recipe, say_overlap
-from nmtlab.cli.tables import print_table
+from nmtlab.cli.options import (
+    Beam,
+    Set,
+    Source,
+    Split,
+    Target,
+    Threads,
+    numbers,
+    open_text,
+    run_recipe,
+    say_overlap,
+    sentence_bar,
+    write_csv,
+)
+from nmtlab.cli.tables import print_frame, print_table
 from nmtlab.errors import NmtlabError
-from nmtlab.files import writing
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
@@ -43,7 +54,7 @@ def search_errors(
     split: Split = "test",
     sample: SampleSize = None,
     score: Score = None,
-    budget: Annotated[int, typer.Option(min=1, help="Most hypotheses that exact search expands per sentence.")] = 20000,
+    budget: Annotated[int, typer.Option(min=1, help="Maximum expansions of exact search per sentence.")] = 20000,
     beam: Beam = None,
     beams: Annotated[str, typer.Option(help="Further beam sizes to evaluate, such as 1,4,100.")] = "",
     source: Source = "",
@@ -58,54 +69,36 @@ def search_errors(
     """
     sizes = numbers(beams, int, "--beams", least=1) if beams else []
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, score)
-    with tqdm(total=min(sample or text.count(split), text.count(split)), unit=" sentences", disable=None) as bar:
-        found = SEARCH_ERRORS.of(
-            opened, bar.update, corpus=text, split=split, search=search, budget=budget, sample=sample,
-            machine=machine,
-        )  # fmt: skip
-    _write(found, csv)
-    say_overlap(opened, text, split)
+    asked = {"split": split, "search": search, "budget": budget, "sample": sample, "machine": machine}
+    with sentence_bar(_drawn(text, split, sample)) as bar:
+        found = SEARCH_ERRORS.of(opened, bar.update, corpus=text, **asked)
+    _report(found, csv, opened, text, split)
     rates = error_rates(found)
     if not rates["complete"]:
-        print(f"none of {len(found)} sentences was searched to the end within {budget:,} hypotheses: raise --budget")
+        print(f"exact search finished for none of {len(found)} sentences within {budget:,} expansions: raise --budget")
         return
-    shares = {"errors": "search errors", "empty": "empty global best", "beam_empty": "empty from the beam"}
-    print_table(
-        f"{run}, {text.name} {split}: beam {search.beam_size}, {described(opened, search)}",
-        [
-            "sentences",
-            "searched exactly",
-            *shares.values(),
-            "global best's length",
-            "beam's length",
-            "rank of empty",
-        ],
-        [
-            [f"{rates['sentences']:.0f}", f"{rates['complete']:.1%}", *(f"{rates[name]:.1%}" for name in shares)]
-            + [f"{rates[name]:.3f}" for name in ("length_ratio", "beam_length_ratio")]
-            + [f"{rates['empty_rank']:,.0f}"]
-        ],
-        set(),
-    )
+    columns = ["sentences", "searched exactly", "search errors", "empty global best", "empty from the beam"]
+    columns += ["global best's length", "beam's length", "rank of empty"]
+    shares = (f"{rates[name]:.1%}" for name in ("complete", "errors", "empty", "beam_empty"))
+    ratios = (f"{rates[name]:.3f}" for name in ("length_ratio", "beam_length_ratio"))
+    row = [f"{rates['sentences']:.0f}", *shares, *ratios, f"{rates['empty_rank']:,.0f}"]
+    how = f"beam {search.beam_size}, {described(opened, search)}"
+    print_table(f"{run}, {text.name} {split}: {how}", columns, [row], set())
     print("  lengths are ratios to the reference, in tokens; only the first two columns include incomplete searches")
     print("  rank of empty: the smallest beam that contains the empty translation, median over sentences")
     bins = by_reference_length(found)
-    ends = zip(bins["from"], bins["to"], strict=True)
-    shown = {
-        "tokens": pd.Series([f"{one:g} to {to:g}" if to < math.inf else f"{one:g} or more" for one, to in ends]),
-        "sentences": bins["sentences"].map("{:,}".format),
-        "best": bins["exact_length"].map("{:.1f}".format),
-        "beam's": bins["beam_length"].map("{:.1f}".format),
-        "best is empty": bins["empty"].map("{:.1%}".format),
-    }
-    print_table("Mean lengths by reference length", list(shown), _rows(shown), set(shown) - {"tokens"})
+    bins["tokens"] = [
+        f"{first:g} to {last:g}" if last < math.inf else f"{first:g} or more"
+        for first, last in zip(bins["from"], bins["to"], strict=True)
+    ]
+    shown = [("tokens", "tokens", "{}"), ("sentences", "sentences", "{:,}"), ("best", "exact_length", "{:.1f}")]
+    shown += [("beam's", "beam_length", "{:.1f}"), ("best is empty", "empty", "{:.1%}")]
+    print_frame("Mean lengths by reference length", bins, shown)
     if not sizes:
         return
-    with tqdm(total=len(sizes) * len(found), unit=" sentences", disable=None, leave=False) as bar:
-        asked = {"split": split, "search": search, "budget": budget, "sample": sample, "machine": machine}
+    with sentence_bar(len(sizes) * len(found)) as bar:
         missed = MISSED_BY_BEAMS.of(opened, corpus=text, beams=sizes, on_progress=bar.update, **asked)
-    shown = {"beam": missed["beam_size"].map(str), "search errors": missed["errors"].map("{:.1%}".format)}
-    print_table("Search errors by beam", list(shown), _rows(shown), set(shown))
+    print_frame("Search errors by beam", missed, [("beam", "beam_size", "{:d}"), ("search errors", "errors", "{:.1%}")])
     print("  share of the exactly searched sentences whose translation scores below the global best")
 
 
@@ -141,24 +134,17 @@ def beam_sweep(
     if field == "length_candidates" and not opened.recipe.model.plans_length:
         raise NmtlabError(f"--lengths: run {run!r} plans no lengths", "choose a run of the recipe 'planned'")
     searches = varied(search, field, values)
-    total = len(searches) * min(sample or text.count(split), text.count(split))
-    with tqdm(total=total, unit=" sentences", disable=None, leave=False) as bar:
+    with sentence_bar(len(searches) * _drawn(text, split, sample)) as bar:
         found = sweep(opened, text, searches, split, sample, bar.update, machine)
     if field not in found:
         found.insert(0, field, values)
-    _write(found, csv)
-    say_overlap(opened, text, split)
-    shown = {
-        field.replace("beam_size", "beam"): found[field].map("{:g}".format),
-        "BLEU": found["bleu"].map("{:.2f}".format),
-        "length": found["length_ratio"].map("{:.3f}".format),
-        "empty": found["empty"].map("{:.1%}".format),
-        "cut off": found["cut_off"].map("{:.1%}".format),
-        "log p": found["log_prob"].map("{:.2f}".format),
-    }
+    _report(found, csv, opened, text, split)
+    shown = [(field.replace("beam_size", "beam"), field, "{:g}"), ("BLEU", "bleu", "{:.2f}")]
+    shown += [("length", "length_ratio", "{:.3f}"), ("empty", "empty", "{:.1%}"), ("cut off", "cut_off", "{:.1%}")]
     sentences = found["sentences"].iloc[0]
     how = described(opened, search) if field == "beam_size" else f"beam {search.beam_size}, {needed or 'planned'}"
-    print_table(f"{run}, {text.name} {split}, {sentences:,} sentences, {how}", list(shown), _rows(shown), set(shown))
+    title = f"{run}, {text.name} {split}, {sentences:,} sentences, {how}"
+    print_frame(title, found, [*shown, ("log p", "log_prob", "{:.2f}")])
     print("  length is the ratio to the reference, in words")
 
 
@@ -173,46 +159,37 @@ def length_errors(
 ) -> None:
     """Compare the lengths that a run plans with the reference lengths, and report how well calibrated they are.
 
-    Baselines that know only the length of the source stand beside it, on the corpus that it was trained on.
+    Baselines that know only the source length are shown for comparison, on the corpus that the run was trained on.
     Results are stored with the run.
     """
     opened, text, _, _ = _inputs(run, corpus, source, target, None, None, None, None)
     found = PLANNED_LENGTHS.of(opened, corpus=text, split=split, sample=sample)
-    _write(found, csv)
-    say_overlap(opened, text, split)
-    lines = length_models(opened, text, split, sample)
-    shares = {"among 1": "exact", "among 5": "in the top 5", "among 10": "in the top 10"}
-    errors = {
-        "predicted by": lines["system"],
-        "mean absolute error (tokens)": lines["error"].map("{:.2f}".format),
-        "mean error (tokens)": lines["bias"].map("{:.2f}".format),
-        **{title: lines[name].map("{:.1%}".format) for name, title in shares.items()},
-        "loss (nats)": lines["nll"].map("{:.3f}".format),
-    }
+    _report(found, csv, opened, text, split)
+    errors = [("predicted by", "system", "{}"), ("mean absolute error (tokens)", "error", "{:.2f}")]
+    errors += [("mean error (tokens)", "bias", "{:.2f}"), ("exact", "among 1", "{:.1%}")]
+    errors += [(f"in the top {most}", f"among {most}", "{:.1%}") for most in (5, 10)]
     title = f"{run}, {text.name} {split}, {len(found):,} sentences: the most probable length against the reference's"
-    print_table(title, list(errors), _rows(errors), set(errors) - {"predicted by"})
+    print_frame(title, length_models(opened, text, split, sample), [*errors, ("loss (nats)", "nll", "{:.3f}")])
     bins = length_calibration(found)
-    shown = {
-        "sentences": bins["sentences"].map("{:,}".format),
-        "probability": bins["probability"].map("{:.3f}".format),
-        "accuracy": bins["right"].map("{:.3f}".format),
-        "95 %": bins.apply(lambda one: f"{one['low']:.3f} to {one['high']:.3f}", axis=1),
-    }
-    print_table("Calibration: accuracy by predicted probability", list(shown), _rows(shown), set(shown))
+    bins["interval"] = [f"{one.low:.3f} to {one.high:.3f}" for one in bins.itertuples()]
+    shown = [("sentences", "sentences", "{:,}"), ("probability", "probability", "{:.3f}")]
+    shown += [("accuracy", "right", "{:.3f}"), ("95 %", "interval", "{:>}")]
+    print_frame("Calibration: accuracy by predicted probability", bins, shown)
 
 
 def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]:
     """Return the field to sweep, and its values."""
     given = [option for option, values in options.items() if values]
     if len(given) > 1:
-        raise NmtlabError(f"{given[0]} and {given[1]}: one at a time", "leave one out")
+        raise NmtlabError(f"{given[0]} and {given[1]}: only one at a time", "leave one out")
     if given == ["--beams"] and beam:
-        raise NmtlabError("--beams and --beam: one excludes the other", "leave one out")
+        raise NmtlabError("--beams and --beam: mutually exclusive", "leave one out")
     option = given[0] if given else "--beams"
-    field, kind, least = {
+    known: dict[str, tuple[str, type[float], float]] = {
         "--beams": ("beam_size", int, 1), "--alphas": ("alpha", float, 0), "--gammas": ("gamma", float, -math.inf),
         "--lengths": ("length_candidates", int, 1),
-    }[option]  # fmt: skip
+    }  # fmt: skip
+    field, kind, least = known[option]
     return field, numbers(options[option] or "1,2,4,8,12,16,32,64,100,200", kind, option, least=least)
 
 
@@ -224,7 +201,7 @@ def _inputs(
     workspace = Workspace.find()
     opened = open_run(run, workspace)
     if score and opened.recipe.model.plans_length:
-        raise NmtlabError(f"run {run!r} plans lengths: it is only searched by p(length) times p", "leave --score out")
+        raise NmtlabError(f"run {run!r} plans lengths: its score is p(length) · p(tokens)", "leave --score out")
     opened, text = open_text(opened, workspace, corpus, source, target)
     recipe = run_recipe(opened.recipe, [f"search.score={score or 'log-prob'}", *(set_ or [])], threads, beam)
     if left_out := opened.pipeline.shortlisted(recipe.search.shortlist).left_out:
@@ -232,11 +209,12 @@ def _inputs(
     return opened, text, recipe.search, recipe.machine
 
 
-def _rows(columns: dict[str, pd.Series]) -> list[list[str]]:
-    return [list(row) for row in zip(*columns.values(), strict=True)]
+def _drawn(text: ParallelCorpus, split: str, sample: int | None) -> int:
+    return min(sample or text.count(split), text.count(split))
 
 
-def _write(found: pd.DataFrame, csv: Path | None) -> None:
+def _report(found: pd.DataFrame, csv: Path | None, run: Run, text: ParallelCorpus, split: str) -> None:
+    """Write the numbers if a file is named, and print a warning if the text overlaps with the training text."""
     if csv:
-        with writing(csv) as place:
-            place.write_text(found.to_csv(index=False), encoding="utf-8")
+        write_csv(found, csv)
+    say_overlap(run, text, split)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
+from pandas import DataFrame
 from rich.console import Console
 from rich.table import Table
 
@@ -33,3 +34,17 @@ def printed(*table: Any) -> str:
     with redirect_stdout(io.StringIO()) as page:
         print_table(*table)
     return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
+
+
+def print_frame(title: str, frame: DataFrame, shown: Sequence[tuple[str, str, str]]) -> None:
+    """Print columns of a frame.
+
+    Args:
+        title: of the table.
+        frame: with the columns.
+        shown: for each column its title, its name in the frame and the format of its values, where `{}` is text and
+            anything else a number; NaN is left empty.
+    """
+    cells = [["" if value != value else form.format(value) for value in frame[name]] for _, name, form in shown]
+    numbers = {column for column, _, form in shown if form != "{}"}
+    print_table(title, [column for column, _, _ in shown], [list(row) for row in zip(*cells, strict=True)], numbers)

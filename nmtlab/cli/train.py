@@ -14,7 +14,7 @@ from nmtlab.progress import ProgressBar
 from nmtlab.recipe import Recipe, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.training.events import OnEvent
+from nmtlab.training.events import Event, OnEvent
 from nmtlab.training.tensorboard import event_writer
 from nmtlab.workspace import Workspace
 
@@ -33,35 +33,35 @@ def train(
     also: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CORPUS", help="Train on another corpus too, as CORPUS:en-gl in that direction; repeatable."
+            metavar="CORPUS", help="Also train on this corpus, as CORPUS:en-gl in that direction; repeatable."
         ),
     ] = None,
     both: Annotated[bool, typer.Option("--both-ways", help="Train on every corpus in both directions.")] = False,
     vocabulary_from: Annotated[
         list[str] | None,
-        typer.Option(metavar="CORPUS", help="Learn subwords from this corpus too, as a parent from its child's."),
+        typer.Option(metavar="CORPUS", help="Also learn subwords from this corpus, as a parent does from its child's."),
     ] = None,
     parent: Annotated[
-        str, typer.Option(metavar="RUN", help="Start from the weights of this run, of a related language at best.")
+        str, typer.Option(metavar="RUN", help="Initialise from this run, ideally of a related language.")
     ] = "",
     set_: Set = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     threads: Threads = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Resume an interrupted run with its recipe; no other options are needed."),
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Estimate time, memory and disk space, and do not train.")
+        bool, typer.Option("--estimate", help="Estimate time, memory and disk space, without training.")
     ] = False,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Stop after this time, with a last evaluation; --resume continues."),
+        typer.Option(min=0.01, help="Stop after this time, with a final evaluation; --resume continues."),
     ] = None,
     allow_overlap: Annotated[
         bool,
         typer.Option(
-            "--allow-overlap", help="Accept pairs of dev and test that are in train too; scores then carry a warning."
+            "--allow-overlap", help="Accept dev and test pairs that are also in train; scores then carry a warning."
         ),
     ] = False,
     tensorboard: Annotated[
@@ -70,34 +70,32 @@ def train(
 ) -> None:
     """Train a system on a corpus.
 
-    A run that was interrupted, by Ctrl-C or in any other way, is continued with --resume: its losses are the same as if
-    it had never stopped. Several processes train together under torchrun:
+    A run interrupted by Ctrl-C or in any other way continues with --resume, with the same losses as if it had never
+    stopped. To train in several processes, use torchrun:
 
         torchrun --standalone --nproc-per-node 2 -m nmtlab train CORPUS ...
 
-    One model learns several directions from further corpora; dev BLEU is then the mean over directions:
+    Further corpora train one model in several directions; dev BLEU is then the mean over directions:
 
         nmtlab train gl-en --also pt-en --both-ways --recipe tied-bpe --name many
 
-    A child starts from a parent in a related language whose subwords were learned from the text of both:
+    A child starts from a parent in a related language, whose subwords are learned from both texts:
 
         nmtlab train PARENT --vocabulary-from CHILD --recipe transfer-bpe --name parent
         nmtlab train CHILD --recipe transfer-bpe --parent parent
     """
     workspace = Workspace.find()
-    seeds = [] if seed is None else [f"training.seed={seed}"]
-    parents = [f'transfer.parent="{parent}"'] if parent else []
-    changes = [*(set_ or []), *seeds, *parents]
+    changes = [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])]
+    changes += [f'transfer.parent="{parent}"'] if parent else []
     further = [_further_corpus(one, workspace) for one in also or []]
     further += [{"name": one, "vocabulary_only": True} for one in vocabulary_from or []]
     settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), further)
     folder = workspace.corpus_folder(corpus)
     name = name or _default_name(f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}")
     if resume:
-        begun = Run(workspace.run_folder(name))
-        asked = changed(find_recipe(recipe) if recipe else begun.recipe, changes, threads)
-        settings = _with_corpora(asked, further)
-        source, target = source or begun.recipe.corpus.source, target or begun.recipe.corpus.target
+        started = Run(workspace.run_folder(name)).recipe
+        settings = settings if recipe else _with_corpora(changed(started, changes, threads), further)
+        source, target = source or started.corpus.source, target or started.corpus.target
     text = ParallelCorpus.open(folder, source, target)
 
     from nmtlab.training.setup import both_ways, open_corpora  # after the names are checked: it loads torch
@@ -122,10 +120,8 @@ def train(
 
 def _next(run: Run, corpus: str) -> str:
     """Return the commands that are of use after a training."""
-    resume, evaluate = (
-        f"nmtlab train {corpus} --name {run.name} --resume",
-        f"nmtlab evaluate {run.name} --corpus {corpus}",
-    )
+    evaluate = f"nmtlab evaluate {run.name} --corpus {corpus}"
+    resume = f"nmtlab train {corpus} --name {run.name} --resume"
     if run.status != "stopped":
         return evaluate
     return f"{evaluate}, or {resume}" if run.checkpoints.has_weights() else resume
@@ -148,9 +144,8 @@ def _further_corpus(named: str, workspace: Workspace) -> dict[str, Any]:
             ParallelCorpus.open(folder, source, target)
             if source and target:
                 return {"name": name, "source": source, "target": target}
-    raise CorpusError(
-        f"--also {named}: corpus {name!r} has no direction {direction!r}", "name two of its languages, as CORPUS:en-gl"
-    )
+    problem = f"--also {named}: corpus {name!r} has no direction {direction!r}"
+    raise CorpusError(problem, "name two of its languages, as CORPUS:en-gl")
 
 
 def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
@@ -158,9 +153,13 @@ def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
     should_stop, bar = interrupted(), ProgressBar()
     if tensorboard is None:
         return bar, should_stop
-
     write = event_writer(tensorboard / "tensorboard")
-    return lambda event: (bar(event), write(event)), should_stop
+
+    def watch(event: Event) -> None:
+        bar(event)
+        write(event)
+
+    return watch, should_stop
 
 
 def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None) -> None:

@@ -126,7 +126,7 @@ def test_a_file_in_another_order_is_warned_of_on_standard_error(nmtlab, data, co
     more = [data / "right.txt"] if command == "compare" else []
     said = nmtlab(command, *more, data / "wrong.txt", "--corpus", "many")
     assert said.err == (
-        f"{data / 'wrong.txt'}: most lines fit references of other lines, and not their own; check that the file is in "
+        f"{data / 'wrong.txt'}: most lines match references of other lines, not their own; check that the file is in "
         "the order of many test\n"
     )
     assert nmtlab("evaluate", data / "right.txt", "--corpus", "many").err == ""

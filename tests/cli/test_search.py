@@ -39,7 +39,7 @@ def test_where_nothing_was_searched_to_the_end_that_is_said(nmtlab, data, tiny_c
     for _ in range(2):
         said = nmtlab("search-errors", "whole", *asked)
         assert (said.code, said.err) == (0, "")
-        assert "none of 2 sentences was searched to the end within 1 hypotheses: raise --budget" in said.out
+        assert "exact search finished for none of 2 sentences within 1 expansions: raise --budget" in said.out
 
 
 def test_a_sweep_is_printed_with_a_line_a_beam(nmtlab, data, tiny_corpus, tmp_path):
@@ -79,9 +79,9 @@ def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, 
         (["beam-sweep", "whole", "--beams", "0,2"], "--beams 0,2: 0 is out of range"),
         (["beam-sweep", "whole", "--alphas", "0.5,nan"], "--alphas 0.5,nan: nan is out of range; give numbers from 0"),
         (["beam-sweep", "whole", "--gammas", "inf"], "--gammas inf: inf is out of range; give finite numbers"),
-        (["beam-sweep", "whole", "--alphas", "1", "--gammas", "1"], "--alphas and --gammas: one at a time"),
-        (["beam-sweep", "whole", "--beams", "1", "--gammas", "1"], "--beams and --gammas: one at a time"),
-        (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: one excludes the other"),
+        (["beam-sweep", "whole", "--alphas", "1", "--gammas", "1"], "--alphas and --gammas: only one at a time"),
+        (["beam-sweep", "whole", "--beams", "1", "--gammas", "1"], "--beams and --gammas: only one at a time"),
+        (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: mutually exclusive"),
         (["beam-sweep", "whole", "--score", "average", "--gammas", "1"], "--gammas: the score average has no gamma"),
         (["beam-sweep", "whole", "--lengths", "1,2"], "--lengths: run 'whole' plans no lengths"),
         (["length-errors", "whole"], "run 'whole': it does not plan lengths"),

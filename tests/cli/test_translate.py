@@ -64,7 +64,7 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--samples", "2", "--groups", "2"], "--samples and --groups: one excludes the other"),
+        (["--samples", "2", "--groups", "2"], "--samples and --groups: mutually exclusive"),
         (["--samples", "2", "--temperature", "0"], "--temperature 0: not between 0.001 and 1000"),
         (["--samples", "2", "--temperature", "nan"], "--temperature nan: not between 0.001 and 1000"),
         (["--samples", "2", "--temperature", "1e-300"], "--temperature 1e-300: not between 0.001 and 1000"),
@@ -74,7 +74,7 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
         (["--seed", "3"], "--seed: belongs to --samples"),
         (["--strength", "1"], "--strength: belongs to --groups"),
         (["--mean", "geometric"], "--mean: belongs to --with"),
-        (["--samples", "2", "--n-best", "2"], "--n-best and --samples: the latter is the number of translations"),
+        (["--samples", "2", "--n-best", "2"], "--n-best and --samples: --samples is the number of translations"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(nmtlab, options, said):

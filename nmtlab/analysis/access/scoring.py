@@ -7,6 +7,8 @@ from typing import Any
 import pandas as pd
 
 from nmtlab.analysis.access.needs import in_direction
+from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.errors import CorpusError
 from nmtlab.evaluation.resampling import paired_bootstrap
 from nmtlab.evaluation.scores import (
     bleu,
@@ -21,9 +23,10 @@ from nmtlab.languages import is_without_spaces
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.segmentation.tokenizers import moses_words
 from nmtlab.training.validation import text_perplexity
+from nmtlab.workspace import Workspace
 
 _LONG_WORD = 8
 """Mean length, in letters, that words of no language without spaces have."""
@@ -103,3 +106,20 @@ def _tokenized_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str
 def _tokenized(lines: Sequence[str], language: str) -> list[str]:
     words = moses_words(language)
     return [" ".join(words.split(line)) for line in lines]
+
+
+def stored_scores(run: Run, workspace: Workspace) -> list[str]:
+    """Return lines with BLEU, chrF and signatures of a run's stored translations of its corpora that are here."""
+    found = []
+    for named in run.recipe.corpora:
+        try:
+            text = open_corpus(named.name, workspace, named.source, named.target)
+        except CorpusError:
+            continue
+        for split in text.splits:
+            if text.direction == run.direction and (lines := stored_translations(run, text, split)):
+                scores = score_texts(lines, text.references(split), text.target)
+                where = f"{text.name} {split} ({scores['sentences']:,} sentences)"
+                found.append(f"BLEU {scores['bleu']:.2f} on {where}, {scores['bleu_signature']}")
+                found.append(f"chrF {scores['chrf']:.2f} on {where}, {scores['chrf_signature']}")
+    return found

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from nmtlab.analysis.access.texts import MOST, Text
 from nmtlab.analysis.access.translations import stored_translations
@@ -10,7 +11,7 @@ from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.lexical.gold import gold_names
 from nmtlab.analysis.lexical.rare_words import training_counts
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.recipe import Recipe
+from nmtlab.recipe import Recipe, TextSettings
 from nmtlab.runs.naming import short_names
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -44,7 +45,7 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
     Raises:
         RunError: no run has stored translations of this text.
     """
-    systems = {}
+    systems: dict[str, list[Sequence[str]]] = {}
     for name, group in seeds_of(runs).items():
         found = [stored_translations(run, text.corpus, text.split) for run in group]
         if seeds := [lines[:most] for lines in found if lines is not None]:
@@ -54,10 +55,38 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
             f"no translations of {text.name} are stored with these runs",
             "translate it with 'nmtlab translate' or 'nmtlab compare'",
         )
-    source = list(text.corpus.lines(text.split, text.corpus.source))[:most]
-    references = [list(lines)[:most] for lines in text.corpus.references(text.split)]
-    counts = word_counts(text.corpus, runs[0].recipe.text.max_words)
-    return Compared(source, references, systems, text.corpus.direction, counts, known_names(text.corpus))
+    return _compared(systems, text.corpus, text.split, runs[0].recipe.text.max_words, most)
+
+
+def compared_lines(
+    lines: Mapping[str, Sequence[str]], runs: Mapping[str, Run], corpus: ParallelCorpus, split: str
+) -> Compared:
+    """Return translations of a split, by runs or made elsewhere.
+
+    Args:
+        lines: by name: of a run, or of a file, which is shortened to its last part where that is clear.
+        runs: those that made some of them, by name.
+        corpus: the text.
+        split: train, dev or test.
+    """
+    labels = {run.name: system for system, seeds in seeds_of(list(runs.values())).items() for run in seeds}
+    files = Counter(Path(name).name for name in lines if name not in runs)
+    systems: dict[str, list[Sequence[str]]] = {}
+    for name, translated in lines.items():
+        short = Path(name).name
+        alone = files[short] == 1 and short not in labels.values()
+        system = labels[runs[name].name] if name in runs else short if alone else name
+        systems.setdefault(system, []).append(translated)
+    longest = max((run.recipe.text.max_words for run in runs.values()), default=TextSettings().max_words)
+    return _compared(systems, corpus, split, longest)
+
+
+def _compared(
+    systems: dict[str, list[Sequence[str]]], corpus: ParallelCorpus, split: str, longest: int, most: int | None = None
+) -> Compared:
+    source = list(corpus.lines(split, corpus.source))[:most]
+    references = [list(lines)[:most] for lines in corpus.references(split)]
+    return Compared(source, references, systems, corpus.direction, word_counts(corpus, longest), known_names(corpus))
 
 
 def word_counts(corpus: ParallelCorpus, max_words: int) -> Counter[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from nmtlab.errors import CorpusError
 from nmtlab.files import write_text
@@ -38,7 +39,7 @@ class ImportReport:
     origin: Mapping[str, object]
     source: str
     target: str
-    options: dict[str, object] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
     kept: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, Counter[str]] = field(default_factory=lambda: {where: Counter() for where in (INPUT, *SPLITS)})
     checksum: str = ""

@@ -94,7 +94,7 @@ def _common(parts: Sequence[ParallelCorpus], split: str, report: ImportReport) -
         dropped: Counter[str] = Counter()
         targets.append(_targets(part, split, dropped))
         if dropped:
-            report.options["dropped_pairs"][f"{part.name} {split}"] = dict(dropped)  # type: ignore[index]
+            report.options["dropped_pairs"][f"{part.name} {split}"] = dict(dropped)
     common = set.intersection(*targets)
     if uncommon := len(set.union(*targets) - common):
         report.dropped[split][UNCOMMON] += uncommon
