@@ -105,7 +105,7 @@ def test_a_claim_begins_with_whose_it_is_unless_the_thesis_claims_it(claim):
     ("field", "value", "problem"),
     [
         ("table", "table-9", "line 2: table is 'table-9'; choose one of 'table-3.2'"),
-        ("metric", "BLUE", "line 2: metric is 'BLUE'; choose one of 'test BLEU'"),
+        ("metric", "BLUE", "line 2: metric is 'BLUE'; choose one of 'test-bleu'"),
         ("column", "fixed", "line 2: column is 'fixed'; choose one of"),
         ("than", "fixed", "line 2: than is 'fixed'; give a column of the table, one of its measures, or a number"),
         ("origin", "hoped", "line 2: origin is 'hoped'; choose one of 'claimed', 'proposed', 'quoted', 'asked here'"),

@@ -1,12 +1,16 @@
 """Children and their parents, by the size of the text and of the vocabulary."""
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from support.child_sizes import results_of
+from support.metrics import declare
 
+from nmtlab.analysis.access.translations import TRANSLATED
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.shown.children import (
     child_size_curves,
@@ -208,8 +212,9 @@ def test_a_parent_has_the_colour_that_it_has_beside_the_child_alone():
 
 
 @pytest.mark.parametrize(("draw", "lines"), [(child_size_figure, CURVES), (worth_figure, REPLACED)])
-def test_names_are_drawn_letter_by_letter_and_without_lines_the_figure_is_empty(draw, lines):
-    figure = draw(lines.assign(pair=HOSTILE, system=HOSTILE, metric=HOSTILE))
+def test_names_are_drawn_letter_by_letter_and_without_lines_the_figure_is_empty(draw, lines, monkeypatch):
+    declare(monkeypatch, TRANSLATED, replace(find_metric("test-bleu"), label=HOSTILE))
+    figure = draw(lines.assign(pair=HOSTILE, system=HOSTILE))
     figure.update_traces(meta=None, legendgroup=None)
     assert "<script" not in figure.to_json()
     assert not draw(lines.head(0)).data
@@ -236,7 +241,7 @@ def test_children_by_the_size_of_their_text_and_what_their_parents_replace(tmp_p
     ]
     assert "Pairs of text that a parent replaces" in worth.figure.layout.title.text
     for view in (child_size_view, worth_view):
-        with pytest.raises(NmtlabError, match=r"'dev BLEU' was not measured.*test BLEU"):
+        with pytest.raises(NmtlabError, match=r"'dev-bleu' was not measured.*test-bleu"):
             view(metric="dev-bleu")
         with pytest.raises(NmtlabError, match="not measured at the scale thesis"):
             view("thesis")

@@ -155,7 +155,7 @@ def test_a_table_with_a_baseline_is_shown_by_its_differences():
     [
         (("table-9.9",), "table-9.9"),
         (("table-3.8", "tiny"), "not measured at the scale tiny.*--save"),
-        (("table-3.8", "small", "chrF"), "'chrF' was not measured.*dev BLEU"),
+        (("table-3.8", "small", "chrF"), "'chrF' was not measured.*dev-bleu"),
     ],
 )
 def test_a_table_that_was_not_measured_is_refused(asked, said):
