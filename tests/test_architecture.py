@@ -43,7 +43,7 @@ SUB_ROOMS = {
         ("lexical",),
         ("attribution", "comparison", "languages", "states"),
     ],
-    "experiments": [("measures",), ("tables",), ("running",), ("results",), ("claims",), ("shown",)],
+    "experiments": [("tables",), ("running",), ("results",), ("claims",), ("shown",)],
     "dashboards": [("widgets",), ("frame",), ("parts", "serving"), ("pages",)],
 }
 MAY_PRINT = {"progress", "cli", "dashboards", "__main__"}

@@ -4,7 +4,8 @@ import pytest
 
 from nmtlab import demo
 from nmtlab.demo import CORPUS, LANGUAGE, RECURRENT, TRANSFORMERS, demo_corpus, demo_recipe, demo_runs, finished
-from nmtlab.experiments.results.stored import measured_table
+from nmtlab.experiments.measured import measured
+from nmtlab.experiments.results.schemas import TEXT
 from nmtlab.runs.run import Run
 from nmtlab.text.artificial import write_corpus
 from nmtlab.training.events import Validated
@@ -83,7 +84,7 @@ def test_the_finding_shown_first_is_the_one_that_is_stored(table, row, verdicts,
         if line.startswith("│")
     ]
     assert [cells[-1] for cells in shown] == ["", *verdicts]
-    stored = measured_table(table, "small").path.with_suffix(".txt").read_text(encoding="utf-8")
+    stored = measured(table).path(TEXT).read_text(encoding="utf-8")
     for cells in shown:
         (line,) = (line for line in stored.splitlines() if all(f" {cell} " in line for cell in cells))
         assert line.startswith("│")

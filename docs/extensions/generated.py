@@ -15,11 +15,11 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.declared import declared_analyses
 from nmtlab.cli.main import app as commands
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.experiments.results.stored import stored_tables
+from nmtlab.experiments.measured import all_measured
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
 from nmtlab.recipe.explained import explained_fields
-from nmtlab.workspace import RESULTS
+from nmtlab.workspace import RESULTS, Workspace
 
 _PLAIN = re.compile(r"(--[a-z][a-z-]*)|[\\*_<$`]")
 _FAMILIES = {"transformer": TransformerSettings, "recurrent": RnnSettings, "phrase-based": PhraseSettings}
@@ -84,7 +84,7 @@ class TablesDirective(SphinxDirective):
     """`{tables}`: the tables that can be run, and what has been measured of them."""
 
     def run(self) -> list[nodes.Node]:
-        measured = {stored.table.name for stored in stored_tables()}
+        measured = {one.table.name for one in all_measured(Workspace.find())}
         rows = [
             [f"`{table.name}`", table.title, "yes" if table.published else "", "yes" if table.name in measured else ""]
             for table in TABLES

@@ -12,11 +12,12 @@ from generated import markdown_table
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import ORIGINS, declared_claims
 from nmtlab.experiments.claims.verdicts import counted, measured_claims
-from nmtlab.experiments.results.stored import measured_table
-from nmtlab.experiments.results.summary import in_words, stored_summary
+from nmtlab.experiments.measured import measured
+from nmtlab.experiments.results.summary import in_words
 from nmtlab.experiments.tables.labels import row_label, system_labels
 from nmtlab.recipe import named_recipe
 
@@ -50,19 +51,20 @@ class ScoresDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            stored = measured_table(self.arguments[0], "small")
+            stored = measured(self.arguments[0], "small")
         except NmtlabError as error:
             raise self.error(str(error)) from error
-        table, metric = stored.table, self.options.get("metric", stored.table.measures[0].name)
-        systems = list(self.content) or [system.name for system in table.systems]
-        lines = stored_summary(stored).query("metric == @metric and seeds > 0")
+        table, metric = stored.table, self.options.get("metric", stored.table.metrics[0])
+        systems = list(self.content) or [system.name for system in table.columns]
+        lines = stored.summary().query("metric == @metric and seeds > 0")
         if unknown := {*systems} - {*lines["column"]}:
             raise self.error(f"{table.name} has no {metric} of {', '.join(sorted(unknown))}")
         scores = {(line.row, line.column): _score(line) for line in lines.itertuples()}
         rows = {row.name: row_label(row, "small") for row in table.rows}
         body = [[rows[row], *(scores.get((row, one), "") for one in systems)] for row in lines["row"].unique()]
         labels = system_labels(table)
-        return self.parse_text_to_nodes(markdown_table([metric, *(labels[one] for one in systems)], body))
+        head = [find_metric(metric).label, *(labels[one] for one in systems)]
+        return self.parse_text_to_nodes(markdown_table(head, body))
 
 
 class ClaimsDirective(SphinxDirective):

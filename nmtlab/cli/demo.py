@@ -10,7 +10,7 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.cli.compare import print_comparison
 from nmtlab.cli.dashboards import dashboards
 from nmtlab.cli.options import Threads
-from nmtlab.cli.results_table import print_row
+from nmtlab.cli.tables import print_table
 from nmtlab.demo import (
     CHILD_CORPUS,
     CORPUS,
@@ -22,7 +22,7 @@ from nmtlab.demo import (
     demo_runs,
     finished,
 )
-from nmtlab.experiments.results.stored import measured_table
+from nmtlab.experiments.measured import measured
 from nmtlab.progress import ProgressBar
 from nmtlab.runs.run import Run
 from nmtlab.text.artificial import FAMILY
@@ -65,8 +65,7 @@ def demo(
 
 def _show_finding(name: str, row: str) -> None:
     """Print what the trainings that come with nmtlab found on one text, to be read while the demo trains."""
-    stored = measured_table(name, "small")
-    print_row(stored, row)
+    print_table(*measured(name, "small").row_sheet(row))
     print(
         f"  the whole table: nmtlab reproduce {name} --stored, or the page Tables of nmtlab dashboards\n\n"
         "The demo trains smaller systems of these kinds.\n"

@@ -11,10 +11,11 @@ from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.stored import Stored, stored_tables
+from nmtlab.experiments.results.results import Results, stored_results
 from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
 from nmtlab.experiments.shown.worth import worth_view
 from nmtlab.experiments.tables.declaration import Scale
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.figures.view import View
 from nmtlab.files import writing
 from nmtlab.runs.listing import list_runs, open_run
@@ -43,8 +44,8 @@ def figures(
     """
     workspace = Workspace.find()
     runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]
-    stored = stored_tables([workspace.results, workspace.evidence / "results"])
-    tables = [] if names else [one for one in stored if one.table.name in _OF_TABLES]
+    of_tables = [] if names else [table for table in TABLES if table.name in _OF_TABLES]
+    tables = stored_results(of_tables, workspace, workspace.evidence / "results")
     if not runs and not tables:
         raise NmtlabError("no runs yet", "make some with 'nmtlab demo' or 'nmtlab train'")
     to.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,7 @@ def _views(runs: list[Run]) -> Iterator[tuple[str, View]]:
                 yield f"{corpus}.{kind}", view(labelled(some))
 
 
-def _table_views(tables: list[Stored]) -> Iterator[tuple[str, View]]:
+def _table_views(tables: list[Results]) -> Iterator[tuple[str, View]]:
     for stored in tables:
         for kind, draw in _OF_TABLES[stored.table.name].items():
             view = draw(stored.scale)

@@ -94,7 +94,8 @@ class GridBar:
         if left.status in ("finished", "diverged"):
             self.known.append((left.cell, seconds))
         score = running.score("best dev BLEU {:.2f}", "no evaluation yet")
-        outcome = left.problem or f"{left.status} after {_clock(seconds)}, {score}"
+        ended = f"needs {left.need}, which diverged" if left.need else f"{left.status} after {_clock(seconds)}, {score}"
+        outcome = left.problem or ended
         rest = len(self.waiting) + len(self.running)
         cells = f"{rest} cell{'s' if rest > 1 else ''}"
         tqdm.write(f"{left.cell.run}: {outcome}" + (f"; {cells}, {self._time_left()} left" if rest else ""))

@@ -1,14 +1,23 @@
 """Tables in the terminal."""
 
-from collections.abc import Sequence
+import io
+from collections.abc import Collection, Sequence
+from contextlib import redirect_stdout
+from typing import Any
 
 from pandas import DataFrame
 from rich.console import Console
 from rich.table import Table
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]], numbers: set[str]) -> None:
-    """Print a table; the columns named in `numbers` are right-aligned."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Collection[str],
+    notes: Sequence[str] = (),
+) -> None:
+    """Print a table and the lines under it; the columns named in `numbers` are right-aligned."""
     table = Table(title=title, title_justify="left")
     for column in columns:
         table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
@@ -17,6 +26,14 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], numbers: 
     console = Console(highlight=False)
     # A file or a pipe has no width: nothing may be cut off there.
     console.print(table) if console.is_terminal else Console(highlight=False, width=200).print(table)
+    print("".join(f"{note}\n" for note in notes), end="")
+
+
+def printed(*table: Any) -> str:
+    """Return what `print_table` prints, without blanks at the ends of lines."""
+    with redirect_stdout(io.StringIO()) as page:
+        print_table(*table)
+    return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
 
 
 def print_frame(title: str, frame: DataFrame, shown: Sequence[tuple[str, str, str]]) -> None:

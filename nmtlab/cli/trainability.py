@@ -11,8 +11,8 @@ from tqdm import tqdm
 from nmtlab.cli.options import Set, Source, Target, Threads, changed, numbers
 from nmtlab.cli.tables import print_table
 from nmtlab.device import choose_device
-from nmtlab.experiments.running.trainability import MAP, left_to_train, points, read_map, with_outcome
-from nmtlab.experiments.running.trainability import trainability as outcomes
+from nmtlab.experiments.trainability import MAP, left_to_train, points, with_trained
+from nmtlab.experiments.trainability import trainability as train_points
 from nmtlab.files import writing
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.environment import environment, provenance
@@ -48,19 +48,19 @@ def trainability(
     points so far, and the same command resumes.
     """
     workspace = Workspace.find()
-    to = to or workspace.data / "results" / MAP
+    to = to or workspace.results / MAP.ending
     text = open_corpus(corpus, workspace, source, target)
     settings = changed(find_recipe(recipe), set_, threads)
     torch.set_num_threads(threads)
     training = ", ".join([recipe, *(set_ or []), f"{updates} updates on {text.name} {text.checksum()[:8]}"])
     maker = provenance(environment([text.checksum()], choose_device(settings.machine)))
-    kept = read_map(to)
+    kept = MAP.read(to)
     wanted = points(numbers(layers, int, "--layers", 1), numbers(rates, float, "--rates", 1e-9), range(1, seeds + 1))
     left = left_to_train(wanted, training, kept)
     to.parent.mkdir(parents=True, exist_ok=True)
     with tqdm(total=len(wanted), initial=len(wanted) - len(left), unit=" trainings", disable=None, leave=False) as bar:
-        for outcome in outcomes(left, settings, text, workspace, updates):
-            kept = with_outcome(read_map(to), outcome, training, maker)  # another process may have added some
+        for one in train_points(left, settings, text, workspace, updates):
+            kept = with_trained(MAP.read(to), one, training, maker)  # another process may have added some
             with writing(to) as place:
                 kept.to_csv(place, index=False)
             bar.update()

@@ -6,10 +6,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from nmtlab.analysis.access.translations import store_translations
+from nmtlab.analysis.metrics import scored_text, stored_lines
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.scored import scores_of
-from nmtlab.experiments.results.stored import saved_table
+from nmtlab.experiments.results.hypotheses import scores_of
+from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.archive import ENDING, write_archive
 from nmtlab.runs.pack import FIRST, fill, fill_small, thin_log
@@ -55,11 +56,10 @@ def add_table(table: Table, scale: Scale, workspace: Workspace) -> Added:
         NmtlabError: the table was not saved in this workspace.
         RunError: a run is damaged, or one with a cell's name is a different training.
     """
-    saved = saved_table(table, scale, workspace)
-    if not saved.path.exists():
-        raise NmtlabError(
-            f"{saved.path}: not found", f"run 'nmtlab reproduce {table.name} --scale {scale} --save' first"
-        )
+    saved = Results.saved(table, scale, workspace)
+    if not saved.exists:
+        remedy = f"run 'nmtlab reproduce {table.name} --scale {scale} --save' first"
+        raise NmtlabError(f"{saved.path()}: not found", remedy)
     texts: dict[str, list[ParallelCorpus]] = {}
     runs: dict[str, Run] = {}
     for _, text, made in made_rows(table, scale, workspace):
@@ -68,7 +68,7 @@ def add_table(table: Table, scale: Scale, workspace: Workspace) -> Added:
             texts.setdefault(name, []).append(text)
     present = [name for name in runs if _target(name, workspace).exists()]
     added = [_add_small(run, texts[name], table, workspace) for name, run in runs.items() if name not in present]
-    results = [_copied(path, workspace.evidence / "results") for path in saved.files if path.exists()]
+    results = [_copied(path, workspace.evidence / "results") for path in saved.files]
     return Added(results, added, present)
 
 
@@ -85,10 +85,12 @@ def _add_small(run: Run, texts: list[ParallelCorpus], table: Table, workspace: W
 def _add_translations(folder: Path, run: Run, text: ParallelCorpus, table: Table) -> None:
     """Add the translations that are in answers of analyses, which are too large to be packed with the run."""
     for score in scores_of(table):
-        lines = score.stored(run, text) if score.made_by else None
+        lines = stored_lines(score, run, text) if score.scoring.made_by else None
         if lines is not None:
-            sources = score.text(text, run).sources
-            store_translations(folder, run.directed(*text.direction), score.split, sources, lines, score.made_by)
+            sources = scored_text(score, text, run).sources
+            store_translations(
+                folder, run.directed(*text.direction), score.split, sources, lines, score.scoring.made_by
+            )
 
 
 def _write(folder: Path, target: Path) -> Path:

@@ -21,9 +21,9 @@ from nmtlab.analysis.attention.shift import (
     sink_summary,
 )
 from nmtlab.analysis.attention.weights import ATTENTION, attention
+from nmtlab.analysis.metrics import find_metric, sums_of, value_of
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.evaluation.alignment_error import alignment_error
-from nmtlab.experiments.measures.attention import FIRST_EXCESS, MOVED_GAIN, PEAKS_LINKED
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
@@ -31,6 +31,10 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.vocabulary import BOS, UNK
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
+
+FIRST_EXCESS = find_metric("first-excess")
+MOVED_GAIN = find_metric("moved-gain")
+PEAKS_LINKED = find_metric("peaks-linked")
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +185,9 @@ def test_the_peaks_of_a_test_text_are_those_of_the_links_of_its_aligner(runs, ti
     last = single[single["line"] == counts.index[-1]]
     assert counts["words"].iloc[-1] == len(last)
     assert counts["on"].iloc[-1] == (last["shift"] == 0).sum()
-    measures = {one.of + one.less: one.value(run, tiny_corpus) for one in (PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN)}
+    measures = {
+        one.amount + one.less: value_of(one, run, tiny_corpus) for one in (PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN)
+    }
     assert measures["on"] == pytest.approx(100 * (single["shift"] == 0).mean())
     first = (single["source_position"] == 0).mean() - (single["linked_position"] == 0).mean()
     assert measures["firstfirst_linked"] == pytest.approx(100 * first)
@@ -190,8 +196,8 @@ def test_the_peaks_of_a_test_text_are_those_of_the_links_of_its_aligner(runs, ti
 
 @pytest.mark.parametrize("share", [PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN])
 def test_what_each_sentence_adds_to_a_share_of_the_peaks_makes_the_share(runs, tiny_corpus, share):
-    value = share.value(runs["words"], tiny_corpus)
-    sums = share.sums(runs["words"], tiny_corpus)
+    value = value_of(share, runs["words"], tiny_corpus)
+    sums = sums_of(share, runs["words"], tiny_corpus)
     assert sums.shape == (tiny_corpus.count("test"), 2)
     assert sums[:, 0].sum() / sums[:, 1].sum() == pytest.approx(value)
 

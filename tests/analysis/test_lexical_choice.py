@@ -9,8 +9,8 @@ from nmtlab.analysis.attention.shift import attention_error, attention_shift
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.analysis.lexical.embedding_norms import norm_correlations, word_norms
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE, lexical_choice, lexical_sums, reference_unknowns
+from nmtlab.analysis.metrics import find_metric, sums_of, value_of
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measures.lexical import ALIGNMENT_ERROR, LEFT_SHIFT, NORM_DECIDES, RARE_RECALL, RIGHT_COPIES
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
@@ -18,6 +18,12 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import gold_links
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
+
+ALIGNMENT_ERROR = find_metric("alignment-error")
+LEFT_SHIFT = find_metric("left-shift")
+NORM_DECIDES = find_metric("norm-decides")
+RARE_RECALL = find_metric("rare-recall")
+RIGHT_COPIES = find_metric("right-copies")
 
 SMALL = {
     "model.d_model": 24, "model.init_range": 0.1, "training.optimiser": "adam", "training.learning_rate": 0.01,
@@ -77,18 +83,18 @@ def test_a_ratio_is_that_of_the_sums_over_the_sentences(runs, corpus):
 
 @pytest.mark.parametrize("ratio", [RARE_RECALL, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES])
 def test_what_each_sentence_adds_to_a_number_of_a_table_makes_the_number(runs, corpus, ratio):
-    value = ratio.value(runs["tied"], corpus)
-    sums = ratio.sums(runs["tied"], corpus)
+    value = value_of(ratio, runs["tied"], corpus)
+    sums = sums_of(ratio, runs["tied"], corpus)
     assert sums.shape == (corpus.count("test"), 2)
     assert sums[:, 0].sum() / sums[:, 1].sum() == value
 
 
 def test_what_a_system_has_no_number_of_its_sentences_add_nothing_to(runs, corpus):
-    assert math.isnan(NORM_DECIDES.value(runs["fixnorm-lex"], corpus))
-    assert NORM_DECIDES.sums(runs["fixnorm-lex"], corpus) is None
-    assert math.isnan(LEFT_SHIFT.value(runs["moses"], corpus))
-    assert LEFT_SHIFT.sums(runs["moses"], corpus) is None
-    assert RARE_RECALL.sums(runs["moses"], corpus) is not None
+    assert math.isnan(value_of(NORM_DECIDES, runs["fixnorm-lex"], corpus))
+    assert sums_of(NORM_DECIDES, runs["fixnorm-lex"], corpus) is None
+    assert math.isnan(value_of(LEFT_SHIFT, runs["moses"], corpus))
+    assert sums_of(LEFT_SHIFT, runs["moses"], corpus) is None
+    assert sums_of(RARE_RECALL, runs["moses"], corpus) is not None
 
 
 def test_rare_words_are_those_that_training_has_one_to_nine_times(runs, corpus):

@@ -1,15 +1,17 @@
 """Sentences that are longer than any in training: which they are, and how they are translated."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import sacrebleu
+from support.metrics import declare
 
+from nmtlab.analysis.metrics import find_metric, find_metrics, scored_text, stored_lines, value_of
 from nmtlab.analysis.search import unseen_lengths
 from nmtlab.analysis.search.unseen_lengths import held_out_pairs, unseen_pairs, unseen_translations
 from nmtlab.errors import RunError
-from nmtlab.experiments.measures.lengths import ENOUGH, LengthLoss, UnseenBleu, UnseenLengths
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -100,25 +102,26 @@ def test_they_are_translated_with_their_length_predicted_or_told(runs, corpus):
 
 def test_of_few_sentences_there_is_a_number_but_no_score(runs, corpus, monkeypatch):
     run = runs[1]
-    measures = [
-        LengthLoss("unseen", "unseen"),
-        LengthLoss("rise", "rise"),
-        UnseenBleu("BLEU"),
-        UnseenBleu("told", True),
-    ]
-    assert ENOUGH == 100
-    assert UnseenLengths("sentences").value(run, corpus) == 4
-    assert all(pd.isna(measure.value(run, corpus)) for measure in measures)
-    assert LengthLoss("seen", "seen").value(run, corpus) > 0
-    assert measures[2].stored(run, corpus) is None
-    monkeypatch.setattr("nmtlab.experiments.measures.lengths.ENOUGH", 4)
-    assert all(measure.value(run, corpus) >= 0 for measure in measures[2:])
-    assert measures[0].value(run, corpus) > 0
+    loss, _, bleu, told = metrics = find_metrics(
+        ["loss-unseen-lengths", "loss-rise", "bleu-unseen-lengths", "bleu-unseen-lengths-oracle"]
+    )
+    assert unseen_lengths.ENOUGH == 100
+    assert value_of(find_metric("unseen-sentences"), run, corpus) == 4
+    assert all(pd.isna(value_of(metric, run, corpus)) for metric in metrics)
+    assert value_of(find_metric("loss-seen-lengths"), run, corpus) > 0
+    assert stored_lines(bleu, run, corpus) is None
+    monkeypatch.setattr(unseen_lengths, "ENOUGH", 4)
+    for metric in (bleu, told):
+        few = replace(metric, scoring=replace(metric.scoring, enough=4))
+        declare(monkeypatch, unseen_lengths.UNSEEN_TRANSLATIONS, few)
+    bleu, told = find_metrics([bleu.key, told.key])
+    assert all(value_of(metric, run, corpus) >= 0 for metric in (bleu, told))
+    assert value_of(loss, run, corpus) > 0
     texts, references = unseen_translations(run, corpus)["text"], unseen_pairs(run, corpus)["target"]
     expected = sacrebleu.corpus_bleu(texts.tolist(), [references.tolist()]).score
-    assert measures[2].value(run, corpus) == pytest.approx(expected)
-    assert measures[2].stored(run, corpus) == texts.tolist()
-    assert measures[2].text(corpus, run).references == [references.tolist()]
-    assert measures[2].text(corpus, None) is None
-    assert measures[3].stored(runs[0], corpus) is None
-    assert pd.isna(measures[3].value(runs[0], corpus))
+    assert value_of(bleu, run, corpus) == pytest.approx(expected)
+    assert stored_lines(bleu, run, corpus) == texts.tolist()
+    assert scored_text(bleu, corpus, run).references == [references.tolist()]
+    assert scored_text(bleu, corpus, None) is None
+    assert stored_lines(told, runs[0], corpus) is None
+    assert pd.isna(value_of(told, runs[0], corpus))

@@ -1,10 +1,12 @@
 """What a listing or a mistyped name costs: no torch is loaded, and of a log only its end is read."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
+from nmtlab.experiments.tables.listing import TABLES, listed
 from nmtlab.runs.log import append_lines, last_line
 from nmtlab.runs.training_log import TrainingLog
 
@@ -32,6 +34,9 @@ print("torch" in sys.modules)
         ["evaluate", "whole", "--corpus", "NO_SUCH_CORPUS"],
         ["compare", "whole", "whol"],
         ["compare", "whole", "tiny.toml", "--corpus", "NO_SUCH_CORPUS"],
+        ["reproduce", "--help"],
+        ["reproduce", "table-3.99"],
+        ["reproduce", "table-3.6", "--pair", "NO_SUCH_PAIR"],
     ],
     ids=" ".join,
 )
@@ -66,3 +71,17 @@ def test_near_names_of_packed_runs_are_suggested(nmtlab, data):
     nmtlab("runs", "pack", "whole", "--to", data / "evidence" / "runs")
     (data / "runs" / "whole").rename(data / "runs" / "another")
     assert "did you mean 'whole'?" in nmtlab("evaluate", "whoole").err
+
+
+def test_what_a_table_declares_loads_no_torch():
+    program = """
+import sys
+from nmtlab.experiments.tables.listing import TABLES
+print(len(TABLES), "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{len(TABLES)} False\n"
+
+
+def test_the_help_of_reproduce_lists_every_table():
+    assert [one.name for one in TABLES if not re.search(rf" {re.escape(one.name)}[.,]( |$)", listed())] == []

@@ -12,12 +12,11 @@ from support.little_table import little_table
 
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
-from nmtlab.cli.results_table import print_reasons
-from nmtlab.experiments import TABLES, cells_of
 from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.measures.lexical import ALIGNMENT_ERROR, LEFT_SHIFT, LEXICON_PRECISION
-from nmtlab.experiments.measures.quality import DEV_BLEU, TRAIN_PERPLEXITY
+from nmtlab.experiments.results.sheets import reasons
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.experiments.tables.many_languages import ARTIFICIAL_ROWS, MANY_LANGUAGES
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 
@@ -27,7 +26,7 @@ from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 @pytest.fixture
 def table(tmp_path, tiny_recipe, monkeypatch):
     """The only table there is."""
-    measures = {"measures": (DEV_BLEU, TRAIN_PERPLEXITY)}
+    measures = {"metrics": ("dev-bleu", "train-perplexity")}
     table = little_table(tmp_path, tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2}), **measures)
     declared_claims()  # they are about the real tables
     monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
@@ -49,10 +48,10 @@ def test_a_plan_counts_cells_minutes_and_disk_and_makes_nothing(nmtlab, data, ta
     assert sorted(data.rglob("*")) == before
 
 
-def test_cells_that_are_left_out_are_named_by_system(capsys):
+def test_cells_that_are_left_out_are_named_by_system():
     both = [row.name for row in ARTIFICIAL_ROWS[:2]]
-    print_reasons(MANY_LANGUAGES.only(both), "small", {})
-    assert "  not run: adapters, many-to-one in qaa-en, qac-en: with all directions only\n" in capsys.readouterr().out
+    said = reasons(MANY_LANGUAGES.only(both), "small", {})
+    assert "not run: adapters, many-to-one in qaa-en, qac-en: with all directions only" in said
 
 
 def test_a_plan_without_its_text_says_what_is_missing(nmtlab, data, table, monkeypatch):
@@ -87,14 +86,14 @@ def test_a_table_is_run_printed_beside_what_was_published_and_saved(nmtlab, data
     saved = pd.read_csv(data / "results/table-3.4.tiny.csv")
     assert len(saved) == 8
     assert set(saved["status"]) == {"finished"}
-    mean = saved[(saved["column"] == "tied") & (saved["metric"] == "dev BLEU")]["value"].mean()
+    mean = saved[(saved["column"] == "tied") & (saved["metric"] == "dev-bleu")]["value"].mean()
     assert lines[0][3].startswith(f"{mean:.2f} ±")
     text = (data / "results/table-3.4.tiny.txt").read_text(encoding="utf-8")
     assert text.startswith("nmtlab reproduce table-3.4 --scale tiny\n")
     (spread,) = pd.read_csv(data / "results/table-3.4.tiny.sentences.csv").to_dict("records")
     assert (spread["row"], spread["metric"], spread["system"], spread["than"]) == (
         "ha-en",
-        "dev BLEU",
+        "dev-bleu",
         "fixnorm",
         "tied",
     )
@@ -148,7 +147,7 @@ def test_saving_some_rows_starts_from_the_cells_that_come_with_nmtlab(nmtlab, da
     (cells,) = shipped.glob("*.tiny.csv")
     others = cells.read_text(encoding="utf-8").replace("ha-en", "hu-en")
     cells.write_text(others, encoding="utf-8")
-    monkeypatch.setattr("nmtlab.cli.reproduce.RESULTS", shipped)
+    monkeypatch.setattr("nmtlab.experiments.results.results.RESULTS", shipped)
     assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
     assert set(pd.read_csv(data / "results/table-3.4.tiny.csv")["row"]) == {"ha-en", "hu-en"}
     assert cells.read_text(encoding="utf-8") == others
@@ -197,7 +196,7 @@ def test_an_unknown_table_is_answered_with_those_there_are(nmtlab):
 def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what_no_run_has(
     nmtlab, data, tmp_path, tiny_recipe, monkeypatch
 ):
-    measures = {"measures": (LEFT_SHIFT, ALIGNMENT_ERROR, LEXICON_PRECISION), "published": False, "name": "why"}
+    measures = {"metrics": ("left-shift", "alignment-error", "lexicon-precision"), "published": False, "name": "why"}
     recipe = tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2})
     table = dataclasses.replace(little_table(tmp_path, recipe, seeds=(1,)), **measures)
     declared_claims()  # they are about the real tables

@@ -30,9 +30,11 @@ from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
 from nmtlab.experiments.results.judgement import NOT_KEPT
-from nmtlab.experiments.results.stored import read_cells, stored_tables
-from nmtlab.experiments.results.summary import rounded, stored_summary
-from nmtlab.experiments.running.trainability import MAP, read_map
+from nmtlab.experiments.results.results import Results
+from nmtlab.experiments.results.schemas import CELLS
+from nmtlab.experiments.results.summary import rounded
+from nmtlab.experiments.tables.listing import find_table
+from nmtlab.experiments.trainability import MAP
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
@@ -121,8 +123,7 @@ def test_the_index_shows_the_claims_and_leads_to_every_page(show):
 
 def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show, served):
     page = show("tables", "?table=table-3.6.small&line=tu-en · fixnorm")
-    stored = next(one for one in stored_tables() if one.name == "table-3.6.small")
-    lines = stored_summary(stored, served.workspace)
+    lines = Results.latest(find_table("table-3.6"), "small", served.workspace).summary()
     own = lines[(lines["row"] == "tu-en") & (lines["column"] != "tied")]
     for name, kinds in (("", ["better", "worse"]), (", runs not kept", [NOT_KEPT])):
         if drawn := own[own["verdict"].isin(kinds)]["difference"].tolist():
@@ -139,11 +140,11 @@ def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show,
     values = lines[(lines["row"] == "tu-en") & decided]["mean"].tolist()
     eventually(lambda: near(values) in page.values(TABLE, "x", name="measured, 95 %"), True)
     page.choose("Table", "table-3.8, small: The norm r of word vectors")
-    first = read_cells(RESULTS / "table-3.8.small.csv")["run"].iloc[0]
+    first = CELLS.read(RESULTS / "table-3.8.small.csv")["run"].iloc[0]
     eventually(lambda: page.picked("Runs: select one"), [first])
     assert "corpus 'small-tr-en': its part 'tatoeba-tr-en' was not found; add the folder that contains it" in page.notes
     page.choose("Measure", "dev BLEU")
-    eventually(lambda: "measure=dev+BLEU" in page.query, True)
+    eventually(lambda: "measure=dev-bleu" in page.query, True)
 
 
 def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show, served, runs):
@@ -184,7 +185,7 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     both = [dev_curve(runs[name]) for name in ("hostile", TIED)]
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist() for curve in both]))
     eventually(lambda: len(page.traces(GRADIENTS)), 6)
-    made = read_map(RESULTS / MAP)
+    made = MAP.read(RESULTS / MAP.ending)
     (training,) = made["training"].unique()
     there = urlencode({"runs": f"hostile,{TIED}", "score": "perplexity", "over": "minutes", "training": training})
     eventually(lambda: page.query.partition("&table=")[0], f"?{there}")

@@ -19,7 +19,7 @@ from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS, SentenceChooser
 from nmtlab.dashboards.frame.systems import left_out, of_one_pair
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -112,7 +112,7 @@ def test_runs_are_grouped_by_their_text_that_of_the_first_runs_before_the_others
     assert len(list(groupby(groups))) == len(set(groups)) > 10
     tied = chooser.table.frame.loc["small-tr-en.tied.s1"]
     assert (tied["system"], tied["layers"], tied["seed"]) == ("tied", "1", 1)
-    (cell,) = measured_cells("table-3.6", "small", "test BLEU").query("run == 'small-tr-en.tied.s1'")["value"]
+    (cell,) = measured_cells("table-3.6", "small", "test-bleu").query("run == 'small-tr-en.tied.s1'")["value"]
     assert tied["test BLEU"] == round(cell, 1)
 
 

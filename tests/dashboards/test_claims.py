@@ -11,8 +11,10 @@ import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
 
+from nmtlab.analysis.metrics import find_metric
+from nmtlab.dashboards.frame.about import pages
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.dashboards.frame.links import links_to
+from nmtlab.dashboards.frame.links import links_to, pages_about
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.pages.index import index_page
 from nmtlab.dashboards.widgets.note import Note
@@ -55,14 +57,21 @@ def links() -> Mapping[str, list[str]]:
 
 
 def test_every_claim_names_pages():
-    assert all(claim.pages for claim in declared_claims())
-    assert {page for claim in declared_claims() for page in claim.pages} <= {page.name for page in headings()[1:]}
+    named = [pages_about(claim.metric) for claim in declared_claims()]
+    assert all(named)
+    assert {page for some in named for page in some} <= {page.name for page in headings()[1:]}
+
+
+def test_what_a_page_illustrates_is_a_metric_or_has_some():
+    for page in pages():
+        for one in page.illustrates:
+            assert find_metric(one) if isinstance(one, str) else one.metrics
 
 
 @pytest.mark.full
 def test_a_claim_leads_to_its_lines_and_to_no_pages_but_its_own(links):
     found = measured_claims()
-    pages = {claim.text: claim.pages for claim in declared_claims()}
+    pages = {claim.text: pages_about(claim.metric) for claim in declared_claims()}
     for claim, addresses in links.items():
         lines = [address for address in addresses if page_of(address) == "tables"]
         assert len(lines) == (found["claim"] == claim).sum()
@@ -134,7 +143,7 @@ def test_no_link_of_a_claim_asks_for_a_line_that_is_not_there(links, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", sorted({page for claim in declared_claims() for page in claim.pages}))
+@pytest.mark.parametrize("name", sorted({page for claim in declared_claims() for page in pages_about(claim.metric)}))
 def test_no_link_of_a_claim_asks_a_page_for_runs_that_it_cannot_show(links, name):
     page = make(name, CHECKOUT)
     own = sorted({address for addresses in links.values() for address in addresses if page_of(address) == name})

@@ -4,10 +4,11 @@ import re
 from typing import get_args
 
 import pytest
+from support.packed import NO_WORKSPACE
 
 from nmtlab.dashboards.widgets.glossary import Entry, glossary, glossary_document, meaning_of, meanings
+from nmtlab.experiments.measured import all_measured
 from nmtlab.experiments.results.statistics import Verdict
-from nmtlab.experiments.results.stored import read_cells, stored_tables
 from nmtlab.text.artificial.language_settings import CODES
 
 NAMES = [name for entry in glossary() for name in entry.names]
@@ -22,9 +23,9 @@ def test_every_verdict_and_every_artificial_language_is_explained():
     assert {*get_args(Verdict), *(f"{code}-en" for code in CODES)} <= {*NAMES}
 
 
-@pytest.mark.parametrize("stored", stored_tables(), ids=lambda stored: stored.name)
+@pytest.mark.parametrize("stored", all_measured(NO_WORKSPACE), ids=lambda stored: stored.name)
 def test_every_text_of_a_measured_table_is_explained(stored):
-    cells = read_cells(stored.path)
+    cells = stored.cells
     texts = {re.match(r"\w+-\w+", row)[0] for row in cells.loc[cells["value"].notna(), "row"]}
     assert texts <= {*NAMES}
 

@@ -13,6 +13,7 @@ from support.foreign_models import marian
 from support.packed import packed_folder
 
 from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.dynamics.depth import G_SLOPES
 from nmtlab.analysis.lexical.rare_words import name_translations
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.frame.page import Page
@@ -21,7 +22,6 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.figures.scheme import DARK, as_hex
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
@@ -88,7 +88,7 @@ def packed(tmp_path_factory) -> Workspace:
 
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
-    for module in ("dashboards.pages.tables", "experiments.running.trainability", "analysis.search.translation_speed"):
+    for module in ("experiments.results.results", "experiments.trainability", "analysis.search.translation_speed"):
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert all(page.state.keys() >= set(section.inputs) for section in page.sections)
@@ -276,7 +276,7 @@ def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
     page = make("depth", hostile)
     (slopes,) = (leaf.frame["slope"] for leaf in leaves(page) if isinstance(leaf, Table) and "slope" in leaf.frame)
     found = measured_claims()
-    verdicts = found[found["metric"].isin([measure.name for measure in G_SLOPES])]["verdict"]
+    verdicts = found[found["metric"].isin([metric.label for metric in G_SLOPES])]["verdict"]
     (note,) = (note for note in notes(page) if "slope" in note)
     assert f"{(slopes > 0).sum()} of {len(slopes)} slopes are above 0." in note
     for verdict in verdicts.unique():

@@ -10,13 +10,13 @@ from support.packed import link_packed, packed_folder
 
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.dashboards.pages.tables import TablesPage
-from nmtlab.experiments import find_table, summary
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.sentences import read_sentences
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS, SENTENCES
+from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.lexical_choice import SMALL_HU, SMALL_QAA
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.figures.marks import Token
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
@@ -60,8 +60,8 @@ def keys(page: TablesPage) -> list[tuple[str, str]]:
 
 
 def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
-    cells = read_cells(RESULTS / "table-3.6.small.csv")
-    spreads = read_sentences(RESULTS / "table-3.6.small.sentences.csv")
+    cells = CELLS.read(RESULTS / "table-3.6.small.csv")
+    spreads = SENTENCES.read(RESULTS / "table-3.6.small.sentences.csv")
     lines = summary(cells, find_table("table-3.6"), spreads).set_index(["row", "column"])
     for key, line in zip(keys(page), shown(page), strict=True):
         own = lines.loc[key]
@@ -75,13 +75,13 @@ def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
 
 @pytest.mark.full
 def test_numbers_by_a_definition_that_is_no_more_are_named_and_not_shown(tmp_path):
-    now, before = "% searched exactly (sample of 200)", "% searched exactly"
+    now, before = "searched-exactly", "% searched exactly"
     cells = pd.read_csv(RESULTS / "ambiguity.small.csv")
     (tmp_path / "results").mkdir()
     cells.replace({"metric": {now: before}}).to_csv(tmp_path / "results/ambiguity.small.csv", index=False)
     page = TablesPage(Workspace(tmp_path))
     page.table.value = "ambiguity.small"
-    assert set(page.measure.options) == set(cells["metric"]) - {now}
+    assert {key for _, key in page.measure.options} == set(cells["metric"]) - {now}
     assert f"Measured earlier by other definitions, and not shown: {before}." in page.hint.value
     page.table.value = "table-3.6.small"
     assert "by other definitions" not in page.hint.value
@@ -195,12 +195,12 @@ def test_a_joined_text_is_shown_where_its_parts_are_in_other_folders_of_corpora(
 
 def test_another_table_brings_its_own_measures_claims_and_lines(page):
     page.table.value = "table-3.8.small"
-    assert page.measure.options == ("train perplexity", "dev BLEU")
+    assert page.measure.options == (("train perplexity", "train-perplexity"), ("dev BLEU", "dev-bleu"))
     assert "system" not in page.chart.figure.layout.annotations[-1].text  # it has no baseline to differ from
     claims = [claim.text for claim in declared_claims() if claim.evidence == "table-3.8.small.csv"]
     assert page.claims.frame["claim"].tolist() == claims
-    page.measure.value = "dev BLEU"
-    cells = read_cells(RESULTS / "table-3.8.small.csv").query("metric == 'dev BLEU'")
+    page.measure.value = "dev-bleu"
+    cells = CELLS.read(RESULTS / "table-3.8.small.csv").query("metric == 'dev-bleu'")
     wanted = cells.groupby(["row", "column"], sort=False)["value"].mean()
     measured = dict(zip(keys(page), page.lines.frame["measured"], strict=True))
     assert measured == pytest.approx({key: wanted[key] for key in measured}, abs=0.005, nan_ok=True)
@@ -230,9 +230,9 @@ def test_a_table_without_a_baseline_leaves_the_next_one_as_a_person_wants_it_dra
 @pytest.mark.full
 def test_rounding_hides_no_difference(page):
     page.table.value = "lexical-choice.small"
-    page.measure.value = "rare recall"
-    cells = read_cells(RESULTS / "lexical-choice.small.csv").query("metric == 'rare recall'")
-    spreads = read_sentences(RESULTS / "lexical-choice.small.sentences.csv")
+    page.measure.value = "rare-recall"
+    cells = CELLS.read(RESULTS / "lexical-choice.small.csv").query("metric == 'rare-recall'")
+    spreads = SENTENCES.read(RESULTS / "lexical-choice.small.sentences.csv")
     lines = summary(cells, find_table("lexical-choice"), spreads).set_index(["row", "column"])
     for key, line in zip(keys(page), shown(page), strict=True):
         own = lines.loc[key]
@@ -243,7 +243,7 @@ def test_rounding_hides_no_difference(page):
             largest = max(abs(own[low]), abs(own[high]))
             assert ends == pytest.approx([own[low], own[high]] if ends else [], abs=0.005 * largest)
             assert bool(ends) == (own[low] == own[low])
-    page.measure.value = "left shift"
+    page.measure.value = "left-shift"
     assert "Differences are |system| − |tied|; better is below 0" in page.hint.value
     assert "|system| − |tied|" in page.lines.frame.columns
 
@@ -265,10 +265,10 @@ def test_a_line_says_what_its_interval_covers_what_it_could_have_shown_and_why_n
 @pytest.mark.full
 def test_the_lines_of_all_measures_are_judged_together(page):
     page.table.value = "lexical-choice.small"
-    stored = read_cells(RESULTS / "lexical-choice.small.csv")
-    spreads = read_sentences(RESULTS / "lexical-choice.small.sentences.csv")
-    lines = summary(stored, find_table("lexical-choice"), spreads).query("metric == 'rare recall'")
-    page.measure.value = "rare recall"
+    stored = CELLS.read(RESULTS / "lexical-choice.small.csv")
+    spreads = SENTENCES.read(RESULTS / "lexical-choice.small.sentences.csv")
+    lines = summary(stored, find_table("lexical-choice"), spreads).query("metric == 'rare-recall'")
+    page.measure.value = "rare-recall"
     assert [line["q"] for line in shown(page)] == pytest.approx(lines["q"].tolist(), rel=0.01, nan_ok=True)
 
 
@@ -286,7 +286,7 @@ def test_a_point_of_the_figure_leads_to_its_line(page):
 
 def test_an_address_opens_a_training_of_a_table(here):
     first = TablesPage(here)
-    query = "table=table-3.6.small&measure=test+BLEU&draw=value&line=qaa-en+%C2%B7+tied&training=small-qaa-en.tied.s1"
+    query = "table=table-3.6.small&measure=test-bleu&draw=value&line=qaa-en+%C2%B7+tied&training=small-qaa-en.tied.s1"
     first._opened(f"?{query}")
     assert first._message.value == ""
     assert first._browser.query == query
@@ -294,7 +294,7 @@ def test_an_address_opens_a_training_of_a_table(here):
 
 def test_a_table_of_ones_own_takes_the_place_of_the_checkouts(tmp_path):
     workspace = Workspace(tmp_path)
-    own = read_cells(RESULTS / "table-3.6.small.csv").query("row == 'tu-en'")
+    own = CELLS.read(RESULTS / "table-3.6.small.csv").query("row == 'tu-en'")
     (workspace.data / "results").mkdir(parents=True)
     own.to_csv(workspace.data / "results/table-3.6.small.csv", index=False)
     assert {line["text"] for line in shown(TablesPage(workspace))} == {"tr-en, Tatoeba"}

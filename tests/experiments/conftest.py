@@ -8,9 +8,11 @@ from support.learned import LEARNED
 from support.little_table import little_table
 from support.packed import DATA
 
-from nmtlab.experiments import Table, cells_of, run_grid
 from nmtlab.experiments.claims import verdicts
 from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.grid import run_grid
+from nmtlab.experiments.tables.declaration import Table
 from nmtlab.workspace import Workspace
 
 

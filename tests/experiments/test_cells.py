@@ -6,8 +6,7 @@ import pytest
 from support.little_table import little_table
 
 from nmtlab.errors import RunError
-from nmtlab.experiments import cells_of
-from nmtlab.experiments.running.cells import made_run
+from nmtlab.experiments.running.cells import cells_of, made_run
 from nmtlab.experiments.tables.lexical_choice import TABLE_3_6
 from nmtlab.recipe import Recipe
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -57,8 +56,8 @@ def test_a_phrase_based_system_keeps_out_of_what_changes_the_others(tmp_path, ti
     table = little_table(tmp_path, tiny_recipe, changes={"tiny": {"model.d_model": 32, "text.min_frequency": 2}})
     phrase = tmp_path / "phrase.toml"
     Recipe().with_changes({"model.family": "phrase", "text.segmentation": "word"}).save(phrase)
-    system = dataclasses.replace(table.systems[0], name="Moses", recipe=str(phrase), seeded=False)
-    (cell,) = cells_of(dataclasses.replace(table, systems=(system,)), "tiny")
+    system = dataclasses.replace(table.columns[0], name="Moses", recipe=str(phrase), seeded=False)
+    (cell,) = cells_of(dataclasses.replace(table, columns=(system,)), "tiny")
     assert (cell.run, cell.seed, cell.recipe.text.min_frequency) == ("tiny.phrase", None, 1)
 
 

@@ -9,22 +9,24 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims import verdicts
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import COLUMNS, counted, measured_claims, not_measured, overall
-from nmtlab.experiments.measures.lexical import LEFT_SHIFT
-from nmtlab.experiments.measures.quality import CONVERGED, TEST_BLEU, Counted
-from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST
-from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.judgement import Question, with_aim
-from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.experiments.results.schemas import CELLS, SENTENCES
 from nmtlab.experiments.tables.empty_translations import GLOBAL_BEST
-from nmtlab.experiments.tables.length_planning import BY_LOG_PROB, LENGTH_PLANNING
+from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING
 from nmtlab.experiments.tables.lexical_choice import HU_EN, LEXICAL_CHOICE, TABLE_3_6
 from nmtlab.experiments.tables.normalisation import GRADIENTS
 from nmtlab.experiments.tables.transfer import TABLE_3_3
+
+LEFT_SHIFT = find_metric("left-shift")
+CONVERGED = find_metric("converged")
+TEST_BLEU = find_metric("test-bleu")
+EMPTY_GLOBAL_BEST = find_metric("empty-global-best")
 
 pytestmark = pytest.mark.usefixtures("all_kept")
 
@@ -40,10 +42,10 @@ EMPTY = Claim("Most are empty.", "somewhere, 6", GLOBAL_BEST, EMPTY_GLOBAL_BEST,
 FAILS = Claim("PostNorm fails.", "somewhere, 5", GRADIENTS, CONVERGED, "Xavier PostNorm 8k", "lower", 0.5)
 
 
-def cells(column: str, values: list[float | None], row: str = "tu-en", metric: str = "test BLEU", seeded: bool = True):
+def cells(column: str, values: list[float | None], row: str = "tu-en", metric: str = "test-bleu", seeded: bool = True):
     return [
         {
-            **dict.fromkeys(RESULT_COLUMNS, ""),
+            **dict.fromkeys(CELLS.columns, ""),
             "row": row,
             "column": column,
             "metric": metric,
@@ -57,7 +59,7 @@ def cells(column: str, values: list[float | None], row: str = "tu-en", metric: s
 
 
 def write(folder: Path, lines: list[dict], name: str = "table-3.6.small.csv") -> Path:
-    pd.DataFrame(lines, columns=RESULT_COLUMNS).astype({"seed": "Int64", "value": float}).to_csv(
+    pd.DataFrame(lines, columns=CELLS.columns).astype({"seed": "Int64", "value": float}).to_csv(
         folder / name, index=False
     )
     return folder
@@ -80,9 +82,9 @@ TIED = [10.0, 10.4, 10.8]
     ],
 )
 def test_a_share_of_sentences_is_judged_even_if_all_seeds_agree(tmp_path, values, variance, high, said):
-    lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.name)
-    about = ["de-en", EMPTY_GLOBAL_BEST.name, SCALENORM, ""]
-    spread = pd.DataFrame([[*about, variance, 199, 200, "ratio of sums"]], columns=SENTENCES)
+    lines = cells(SCALENORM, values, "de-en", EMPTY_GLOBAL_BEST.key)
+    about = ["de-en", EMPTY_GLOBAL_BEST.key, SCALENORM, ""]
+    spread = pd.DataFrame([[*about, variance, 199, 200, "ratio of sums"]], columns=SENTENCES.columns)
     spread.to_csv(tmp_path / EMPTY.sentences, index=False)
     found = judged(tmp_path, EMPTY, lines).loc["de-en"]
     assert found["verdict"] == said
@@ -151,7 +153,7 @@ def test_a_bound_is_half_a_point_of_bleu_unless_a_tolerance_is_tested(tmp_path):
 def test_a_bound_is_a_tenth_of_the_gain_that_a_table_takes_apart(tmp_path):
     (claim,) = (one for one in declared_claims() if "draws them anew" in one.text)
     names = (claim.table.gain.system, claim.table.gain.than)
-    gained = measured_cells("related-parents", "small", claim.measure.name).query("row == 'gl-en (4,000)'")
+    gained = measured_cells("related-parents", "small", claim.metric.key).query("row == 'gl-en (4,000)'")
     one, other = (gained.loc[gained["column"] == name, "value"].mean() for name in names)
     lines = cells(claim.than, [20.0, 20.1, 20.2], "gl-en (4,000)")
     lines += cells(claim.system, [19.5, 19.6, 19.7], "gl-en (4,000)")
@@ -160,12 +162,13 @@ def test_a_bound_is_a_tenth_of_the_gain_that_a_table_takes_apart(tmp_path):
 
 
 def test_what_is_counted_in_the_text_needs_no_variance(tmp_path):
-    measure = next(one for one in TABLE_3_3.measures if isinstance(one, Counted))
+    measure = find_metric(TABLE_3_3.metrics[0])
+    assert measure.kind == "count"
     claim = Claim("BPE shares more.", "s", TABLE_3_3, measure, "BPE + transfer", "higher", "words + transfer")
     lines = [
         line
         for name, share in (("BPE + transfer", 91.0), ("words + transfer", 50.0))
-        for line in cells(name, [share] * 3, "gl-en (4,000)", measure.name)
+        for line in cells(name, [share] * 3, "gl-en (4,000)", measure.key)
     ]
     found = judged(tmp_path, claim, lines).loc["gl-en (4,000)"]
     assert (found["effect"], found["low"], found["high"], found["verdict"]) == (41, 41, 41, "reproduced here")
@@ -187,7 +190,7 @@ def test_the_sentences_are_in_the_interval_where_their_part_is_known(tmp_path):
     lines = cells("tied", TIED) + cells("fixnorm", [12.0, 12.4, 12.8])
     alone = judged(tmp_path, BETTER, lines).loc["tu-en"]
     head = "row,metric,system,than,variance,freedom,sentences,signature\n"
-    (tmp_path / BETTER.sentences).write_text(f"{head}tu-en,test BLEU,tied,fixnorm,4.0,499,500,nrefs:1\n")
+    (tmp_path / BETTER.sentences).write_text(f"{head}tu-en,test-bleu,tied,fixnorm,4.0,499,500,nrefs:1\n")
     found = judged(tmp_path, BETTER, lines).loc["tu-en"]
     seeds = 0.16 * 2 / 3
     freedom = (seeds + 4) ** 2 / (seeds**2 / 4 + 4**2 / 499)
@@ -278,13 +281,13 @@ def test_a_line_has_the_budget_of_its_numbers(tmp_path):
 
 def test_a_line_says_that_dev_also_selected_the_checkpoints(tmp_path):
     (claim,) = (one for one in declared_claims() if one.text.startswith("With too small an r, 3 for 5, fixnorm transl"))
-    lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.measure.name)]
+    lines = [line for column in (claim.system, claim.than) for line in cells(column, TIED, "tu-en", claim.metric.key)]
     budget = judged(tmp_path, claim, [line | {"updates": 500} for line in lines]).loc["tu-en", "budget"]
     assert budget.endswith("scored on dev, which also selected the checkpoints")
 
 
 def test_a_system_can_be_compared_with_a_number(tmp_path):
-    lines = cells("tied", [0.3, 0.5, 0.4], metric="left shift") + cells("tied", [9.0, 9.0, 9.0])
+    lines = cells("tied", [0.3, 0.5, 0.4], metric="left-shift") + cells("tied", [9.0, 9.0, 9.0])
     found = judged(tmp_path, LEFT, lines).loc["tu-en"]
     assert (found["seeds"], found["metric"], found["verdict"]) == (3, "left shift", "reproduced here")
     assert found["effect"] == pytest.approx(0.4)
@@ -293,8 +296,8 @@ def test_a_system_can_be_compared_with_a_number(tmp_path):
 
 
 def test_sizes_are_compared_without_their_signs(tmp_path):
-    lines = cells("tied", [1.0, 1.1, 1.2], metric="left shift")
-    lines += cells("fixnorm", [-2.0, 2.1, -2.2], metric="left shift")
+    lines = cells("tied", [1.0, 1.1, 1.2], metric="left-shift")
+    lines += cells("fixnorm", [-2.0, 2.1, -2.2], metric="left-shift")
     found = judged(tmp_path, LESS, lines).loc["tu-en"]
     assert found["effect"] == pytest.approx(1.0)
     assert found["verdict"] == "contradicted here"
@@ -393,12 +396,12 @@ def test_lines_are_counted_by_whose_claim_they_are_of_and_by_kind_of_text(tmp_pa
     assert counted(measured_claims(tmp_path / "nowhere", [BETTER])).empty
 
 
-WIDE, NARROW = BY_LOG_PROB[2], BY_LOG_PROB[1]
+WIDE, NARROW = find_metric("bleu-log-prob-12"), find_metric("bleu-log-prob-4")
 WORSE = Claim("Wider is worse.", "somewhere, 7", LENGTH_PLANNING, WIDE, "ordinary", "lower", NARROW)
 
 
 def beams(wide: list[float | None], narrow: list[float | None]) -> list[dict]:
-    both = (cells("ordinary", values, "de-en", one.name) for values, one in ((wide, WIDE), (narrow, NARROW)))
+    both = (cells("ordinary", values, "de-en", one.key) for values, one in ((wide, WIDE), (narrow, NARROW)))
     return [line for some in both for line in some]
 
 
@@ -437,11 +440,11 @@ def test_an_effect_has_a_direction(tmp_path):
     assert dataclasses.replace(MOSES, tolerance=0.5).direction == "phrase-based (Thot) − tied, expected below 0.5"
 
 
-HEAD = ",".join(RESULT_COLUMNS) + "\n"
+HEAD = ",".join(CELLS.columns) + "\n"
 
 
 def line(value: str = "2", seed: str = "1") -> str:
-    return ",".join({"value": value, "seed": seed}.get(name, "") for name in RESULT_COLUMNS) + "\n"
+    return ",".join({"value": value, "seed": seed}.get(name, "") for name in CELLS.columns) + "\n"
 
 
 @pytest.mark.parametrize(

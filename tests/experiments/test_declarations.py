@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import SCALES, TABLES, Setup, cells_of, find_table, published
-from nmtlab.experiments.running.cells import trainings
+from nmtlab.experiments.results.collected import published
+from nmtlab.experiments.running.cells import cells_of, trainings
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus
+from nmtlab.experiments.tables.declaration import SCALES, Setup
+from nmtlab.experiments.tables.listing import TABLES, find_table
 from nmtlab.recipe import find_recipe
 from nmtlab.workspace import Workspace
 
@@ -33,7 +35,7 @@ def test_every_published_cell_is_declared_at_the_scale_of_the_thesis_or_has_a_re
     cells = {(line.row, line.column) for line in published(name).itertuples()}
     assert cells
     assert {(row, column) for row, column in cells - declared if not not_run.get(row)} == set()
-    assert {line.metric for line in published(name).itertuples()} == {measure.name for measure in table.measures}
+    assert {line.metric for line in published(name).itertuples()} == {*table.metrics}
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -50,7 +52,7 @@ def test_each_scale_runs_something_and_says_why_it_leaves_rows_out(name):
         assert cells_of(table, scale)
         assert all(row.at[scale] for row in table.rows)
         run = [row.name for row in table.rows if isinstance(row.at[scale], Setup)]
-        wanted = {one.name for one in table.systems if any((row, one.name) not in table.left_out for row in run)}
+        wanted = {one.name for one in table.columns if any((row, one.name) not in table.left_out for row in run)}
         assert {cell.column for cell in cells_of(table, scale)} == wanted
     assert all(table.left_out.values())
 
@@ -58,12 +60,12 @@ def test_each_scale_runs_something_and_says_why_it_leaves_rows_out(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_systems_and_baseline_of_exceptions_exist(name):
     table = find_table(name)
-    rows, systems = {row.name for row in table.rows}, {system.name for system in table.systems}
+    rows, systems = {row.name for row in table.rows}, {system.name for system in table.columns}
     assert {row for row, _ in (*table.exceptions, *table.left_out)} <= rows
     assert {system for _, system in (*table.exceptions, *table.left_out)} <= systems
     assert not table.baseline or table.baseline in systems
     assert len(rows) == len(table.rows)
-    assert len(systems) == len(table.systems)
+    assert len(systems) == len(table.columns)
 
 
 @pytest.mark.full
@@ -202,7 +204,7 @@ def test_only_the_differences_that_the_thesis_calls_insignificant_have_a_dagger(
 
 
 def test_what_two_tables_print_of_the_same_cell_agrees():
-    values = PUBLISHED[PUBLISHED["metric"] == "dev BLEU"].set_index(["table", "column", "row"])["value"]
+    values = PUBLISHED[PUBLISHED["metric"] == "dev-bleu"].set_index(["table", "column", "row"])["value"]
     assert values["table-3.4", "fixnorm", "tu-en"] == values["table-3.8", "fixnorm r=5", "tu-en"] == "16.1"
 
 

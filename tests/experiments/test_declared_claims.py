@@ -6,25 +6,26 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import TABLES
 from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.measures.quality import TEST_BLEU
-from nmtlab.experiments.tables.length_planning import BY_LOG_PROB
 from nmtlab.experiments.tables.lexical_choice import HU_EN, TABLE_3_6
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import RESULTS
+
+TEST_BLEU = find_metric("test-bleu")
 
 
 @pytest.mark.parametrize("claim", declared_claims(), ids=lambda claim: claim.text)
 def test_a_declared_claim_can_be_measured_in_its_table(claim):
-    columns = {system.name for system in claim.table.systems}
+    columns = {system.name for system in claim.table.columns}
     assert claim.table in TABLES
-    assert claim.measure in claim.table.measures
+    assert claim.metric.key in claim.table.metrics
     assert claim.system in columns
     if isinstance(claim.than, str | float):
         assert isinstance(claim.than, float) or claim.than in columns - {claim.system}
     else:
-        assert claim.than in {*claim.table.measures} - {claim.measure}
+        assert claim.than.key in {*claim.table.metrics} - {claim.metric.key}
     assert all(row in claim.table.rows for row in claim.but)
     assert claim.text.endswith(".")
     assert claim.source.startswith(("thesis ", "survey "))
@@ -32,9 +33,7 @@ def test_a_declared_claim_can_be_measured_in_its_table(claim):
 
 def test_no_claim_is_declared_twice():
     assert len({claim.text for claim in declared_claims()}) == len(declared_claims())
-    compared = {
-        (c.table.name, c.measure.name, c.system, c.than, tuple(r.name for r in c.but)) for c in declared_claims()
-    }
+    compared = {(c.table.name, c.metric.key, c.system, c.than, tuple(r.name for r in c.but)) for c in declared_claims()}
     assert len(compared) == len(declared_claims())
 
 
@@ -46,7 +45,7 @@ def test_no_claim_is_declared_twice():
 def test_a_claim_about_a_printed_table_holds_of_the_printed_numbers(claim):
     """On average over the pairs, as the claims are about most pairs, not all."""
     printed = pd.read_csv(RESULTS.parent / f"published/{claim.table.name}.csv")
-    own = printed[(printed["metric"] == claim.measure.name) & ~printed["row"].isin([row.name for row in claim.but])]
+    own = printed[(printed["metric"] == claim.metric.key) & ~printed["row"].isin([row.name for row in claim.but])]
     values = own.pivot(index="row", columns="column", values="value")[[claim.system, claim.than]].astype(str)
     values = values.replace("fails?", "0", regex=True).astype(float).dropna()  # a failed training translates nothing
     difference = (values[claim.system] - values[claim.than]).mean()
@@ -57,7 +56,7 @@ def test_a_claim_about_a_printed_table_holds_of_the_printed_numbers(claim):
 
 
 LINE = {
-    "table": "table-3.6", "metric": "test BLEU", "column": "fixnorm", "expected": "higher", "than": "tied",
+    "table": "table-3.6", "metric": "test-bleu", "column": "fixnorm", "expected": "higher", "than": "tied",
     "except": "", "absolute": "", "tolerance": "", "scale": "small", "origin": "claimed",
     "source": "thesis", "claim": "fixnorm is better.",
 }  # fmt: skip
@@ -83,10 +82,10 @@ def test_a_claim_may_be_about_a_number_and_leave_out_rows(tmp_path):
 
 def test_a_claim_may_compare_two_settings_of_a_system(tmp_path):
     declared_claims.cache_clear()
-    wide, narrow = BY_LOG_PROB[2], BY_LOG_PROB[1]
-    about = {"table": "length-planning", "metric": wide.name, "column": "ordinary", "expected": "lower"}
-    (claim,) = claims_of(tmp_path, **about, than=narrow.name, origin="quoted")
-    assert (claim.measure, claim.than, claim.origin) == (wide, narrow, "quoted")
+    wide, narrow = find_metric("bleu-log-prob-12"), find_metric("bleu-log-prob-4")
+    about = {"table": "length-planning", "metric": wide.key, "column": "ordinary", "expected": "lower"}
+    (claim,) = claims_of(tmp_path, **about, than=narrow.key, origin="quoted")
+    assert (claim.metric, claim.than, claim.origin) == (wide, narrow, "quoted")
     assert claim.direction == "ordinary: BLEU by log-prob, beam 12 − BLEU by log-prob, beam 4, expected below 0"
 
 
@@ -106,7 +105,7 @@ def test_a_claim_begins_with_whose_it_is_unless_the_thesis_claims_it(claim):
     ("field", "value", "problem"),
     [
         ("table", "table-9", "line 2: table is 'table-9'; choose one of 'table-3.2'"),
-        ("metric", "BLUE", "line 2: metric is 'BLUE'; choose one of 'test BLEU'"),
+        ("metric", "BLUE", "line 2: metric is 'BLUE'; choose one of 'test-bleu'"),
         ("column", "fixed", "line 2: column is 'fixed'; choose one of"),
         ("than", "fixed", "line 2: than is 'fixed'; give a column of the table, one of its measures, or a number"),
         ("origin", "hoped", "line 2: origin is 'hoped'; choose one of 'claimed', 'proposed', 'quoted', 'asked here'"),

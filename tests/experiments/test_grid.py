@@ -8,13 +8,14 @@ from support.little_table import little_table
 
 from nmtlab.analysis.search.beams import OUTCOME
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.experiments import Row, Setup, cells_of, in_processes, results, run_grid
-from nmtlab.experiments.measures.search import SearchedBleu, Way
-from nmtlab.experiments.results.collected import made_rows
+from nmtlab.experiments.results.collected import collected_cells, made_rows
 from nmtlab.experiments.running import cells as cells_module
-from nmtlab.experiments.running.engines import _start
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.engines import _start, in_processes
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
+from nmtlab.experiments.tables.declaration import Row, Setup
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
@@ -60,12 +61,12 @@ def test_what_is_finished_is_not_touched_again(grid):
 
 @pytest.mark.full
 def test_the_numbers_of_a_cell_are_measured_where_it_is_made(tiny_recipe, space, tmp_path):
-    way = Way(SearchSettings(score="log-prob", beam_size=2))
-    table = little_table(tmp_path, tiny_recipe, seeds=(1,), measures=(SearchedBleu("BLEU by log-prob, beam 2", way),))
+    search = SearchSettings(score="log-prob", beam_size=4)
+    table = little_table(tmp_path, tiny_recipe, seeds=(1,), metrics=("bleu-log-prob-4",))
     assert run_grid(cells_of(table, "tiny"), space, in_processes(2)) == []
     for rows, text, runs in made_rows(table, "tiny", space):
         for run in runs.values():
-            assert OUTCOME.stored(run, corpus=text, search=way.search)["bleu"].item() >= 0
+            assert OUTCOME.stored(run, corpus=text, search=search)["bleu"].item() >= 0
         assert len(runs) == len(rows) == 2
 
 
@@ -80,13 +81,13 @@ def test_a_stopped_grid_goes_on_where_it_stopped(tiny_recipe, space, tmp_path):
     ]
     assert [path.name for path in space.runs.iterdir()] == ["tiny.little.s1"]
     run_grid(cells_of(table, "tiny"), space)
-    assert set(results(table, "tiny", space)["status"]) == {"finished"}
+    assert set(collected_cells(table, "tiny", space)["status"]) == {"finished"}
 
 
 def test_a_cell_that_diverges_is_a_result_and_is_not_run_again(tiny_recipe, space, tmp_path):
     table = little_table(tmp_path, tiny_recipe, {"tied": {}, "fixnorm": DIVERGING}, seeds=(1,))
     assert run_grid(cells_of(table, "tiny"), space) == []
-    found = results(table, "tiny", space).set_index("column")
+    found = collected_cells(table, "tiny", space).set_index("column")
     assert found["status"].to_dict() == {"tied": "finished", "fixnorm": "diverged"}
     assert not Run(space.run_folder(found["run"]["fixnorm"])).checkpoints.has_weights("best")
     assert found["value"]["fixnorm"] == 0  # BLEU of what translates nothing
@@ -101,7 +102,7 @@ def test_a_cell_with_a_problem_does_not_keep_the_others_from_being_made(tiny_rec
     (problem,) = run_grid(cells_of(table, "tiny"), space)
     assert (problem.cell.column, problem.status) == ("fixnorm", "failed")
     assert "text.vocabulary_size = 5000: more subwords than" in problem.problem
-    assert dict(results(table, "tiny", space)[["column", "status"]].to_numpy()) == {
+    assert dict(collected_cells(table, "tiny", space)[["column", "status"]].to_numpy()) == {
         "fixnorm": "not run", "tied": "finished",
     }  # fmt: skip
 
@@ -119,7 +120,7 @@ def test_a_cell_with_a_problem_that_nobody_thought_of_does_not_either(tiny_recip
     (problem,) = run_grid(cells_of(table, "tiny")[::-1], space)
     assert problem.problem == f"run {problem.cell.run!r}: MemoryError: no room"
     assert "break_down" in capfd.readouterr().err  # the traceback, to fix it by
-    assert results(table, "tiny", space)["status"].tolist() == ["finished", "not run"]
+    assert collected_cells(table, "tiny", space)["status"].tolist() == ["finished", "not run"]
 
 
 @pytest.mark.full
@@ -146,7 +147,7 @@ def test_processes_come_to_the_same_results_and_a_killed_one_is_gone_on_with_as_
     for cell in cells:
         ours, theirs = (Run(workspace.run_folder(cell.run)) for workspace in (grid.workspace, space))
         assert losses(ours) == losses(theirs)
-    lines = [results(grid.table, "tiny", workspace) for workspace in (grid.workspace, space)]
+    lines = [collected_cells(grid.table, "tiny", workspace) for workspace in (grid.workspace, space)]
     values = [frame.loc[frame["seed"].isin([1, 2]) & (frame["column"] == "tied"), "value"] for frame in lines]
     assert values[0].equals(values[1])
 
@@ -184,6 +185,6 @@ def test_rows_whose_text_cannot_be_had_are_left_out_and_that_is_told(tiny_recipe
     (left_out,) = [event for event in events if isinstance(event, NoText)]
     assert left_out.row == "ta-en"
     assert left_out.problem.startswith("corpus 'large': not found")
-    assert results(table, "tiny", space)["row"].tolist() == ["ha-en"]
+    assert collected_cells(table, "tiny", space)["row"].tolist() == ["ha-en"]
     with pytest.raises(CorpusError, match="corpus 'large': not found"):
         run_grid(cells_of(dataclasses.replace(table, rows=(absent,)), "tiny"), space)

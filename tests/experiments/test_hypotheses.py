@@ -6,11 +6,10 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.translations import source_digest, stored_translations
-from nmtlab.experiments import results
 from nmtlab.experiments.evidence import add_table
-from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.scored import hypotheses
-from nmtlab.experiments.results.stored import saved_table
+from nmtlab.experiments.results.collected import collected_cells, made_rows
+from nmtlab.experiments.results.hypotheses import hypotheses
+from nmtlab.experiments.results.results import Results
 from nmtlab.workspace import Workspace
 
 
@@ -19,8 +18,7 @@ def packed(grid, tmp_path) -> Workspace:
     """A workspace with the table in its evidence, and without the runs themselves."""
     workspace = Workspace(tmp_path / "data", grid.workspace.more_corpora)
     shutil.copytree(grid.workspace.runs, workspace.runs)
-    workspace.results.mkdir()
-    results(grid.table, "tiny", workspace).to_csv(saved_table(grid.table, "tiny", workspace).path, index=False)
+    Results.collect(grid.table, "tiny", workspace).save("")
     add_table(grid.table, "tiny", workspace)
     shutil.rmtree(workspace.runs)
     return workspace
@@ -45,6 +43,6 @@ def test_packed_runs_have_the_same(grid, packed):
 
 
 def test_translations_of_cells_without_a_value_are_left_out(grid):
-    cells = results(grid.table, "tiny", grid.workspace)
+    cells = collected_cells(grid.table, "tiny", grid.workspace)
     cells.loc[cells["seed"] == 2, "value"] = None
     assert set(hypotheses(grid.table, "tiny", grid.workspace, cells)["seed"]) == {1}

@@ -5,20 +5,23 @@ import sys
 import pandas as pd
 import pytest
 from support.little_table import little_table
+from support.packed import NO_WORKSPACE
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.experiments.claims.declared import Claim
 from nmtlab.experiments.claims.verdicts import judged_claims, overall
-from nmtlab.experiments.measures.quality import DEV_BLEU
+from nmtlab.experiments.measured import all_measured
 from nmtlab.experiments.results.judgement import NOT_KEPT
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import read_cells, stored_tables
+from nmtlab.experiments.results.schemas import SENTENCES
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.runs.archive import write_archive
 from nmtlab.runs.pack import FIRST
 from nmtlab.runs.packed import machines_in
 from nmtlab.workspace import RESULTS, Workspace
+
+DEV_BLEU = find_metric("dev-bleu")
 
 HERE, ELSEWHERE = "AMD EPYC, 2 cores", "Intel, 2 cores"
 SCORES = {"tied": (20.0, 20.5, 21.0), "fixnorm": (25.0, 25.5, 26.1), "untied": (20.1, 20.6, 20.7)}
@@ -28,7 +31,7 @@ RUNS = {(column, seed): f"{column}.s{seed}" for column in SCORES for seed in (1,
 @pytest.fixture
 def cells() -> pd.DataFrame:
     lines = [
-        {"row": "ha-en", "column": column, "metric": "dev BLEU", "seed": seed, "value": value, "status": "finished"}
+        {"row": "ha-en", "column": column, "metric": "dev-bleu", "seed": seed, "value": value, "status": "finished"}
         | {"run": RUNS[column, seed], "updates": 100, "machine": HERE}
         for column, values in SCORES.items()
         for seed, value in enumerate(values, start=1)
@@ -93,8 +96,8 @@ def test_the_packed_runs_are_the_trainings_that_were_measured():
     packed = {name for name, _ in machines}
     if not packed:
         pytest.skip("there are no packed runs in this checkout")
-    stored = [one for one in stored_tables() if one.path.parent == RESULTS]
-    cells = pd.concat([read_cells(one.path).assign(table=one.name) for one in stored]).dropna(subset="value")
+    stored = [one for one in all_measured(NO_WORKSPACE) if one.folder == RESULTS]
+    cells = pd.concat([one.cells.assign(table=one.name) for one in stored]).dropna(subset="value")
     cells = cells[cells["run"].isin(packed)].drop_duplicates(["table", "run"])  # the first, if it has several machines
     others = cells[[made not in machines for made in zip(cells["run"], cells["machine"], strict=True)]]
     assert others[["table", "run", "machine"]].to_dict("records") == []
@@ -121,7 +124,7 @@ def test_what_was_never_run_is_not_lost(cells, table):
 
 def test_claims_without_runs_have_no_verdict_either(cells, table):
     claim = Claim("It helps.", "Here", table, DEV_BLEU, "fixnorm", "higher", "tied", scale="tiny")
-    sentences = pd.DataFrame(columns=SENTENCES)
+    sentences = SENTENCES.empty
     found = judged_claims([claim], cells, sentences, kept(*of("tied")))
     assert list(found["verdict"]) == [NOT_KEPT]
     assert found["low"].iloc[0] > 0

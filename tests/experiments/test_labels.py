@@ -5,8 +5,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from nmtlab.experiments import SCALES, TABLES, find_table
+from nmtlab.experiments.tables.declaration import SCALES
 from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, row_label, system_labels
+from nmtlab.experiments.tables.listing import TABLES, find_table
 
 
 def label_of(table: str, name: str, scale: str = "small") -> str:
@@ -49,7 +50,7 @@ def test_no_two_rows_of_a_table_are_called_the_same():
         for scale in SCALES:
             names = [row_label(row, scale) for row in table.rows]
             assert len(set(names)) == len(names)
-        assert len(set(system_labels(table).values())) == len(table.systems)
+        assert len(set(system_labels(table).values())) == len(table.columns)
 
 
 def test_lines_are_named_for_reading_and_keep_what_is_not_declared():

@@ -5,8 +5,9 @@ import sys
 
 import pandas as pd
 import pytest
+from oracles.late_gains import packed_late_gains
 
-from nmtlab.experiments.results.kept import LATE_GAINS, largest_late_gain, late_gain, packed_late_gains
+from nmtlab.experiments.results.kept import LATE_GAINS, largest_late_gain, late_gain
 from nmtlab.workspace import Workspace
 
 

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from nmtlab.analysis.metrics import find_metric, scored_text, scorer_of, stored_lines, sums_among
 from nmtlab.errors import RunError
-from nmtlab.experiments import cells_of, find_table, results
-from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.scored import hypotheses
+from nmtlab.experiments.results.collected import collected_cells, made_rows
+from nmtlab.experiments.results.hypotheses import hypotheses
 from nmtlab.experiments.results.sentences import ALONE, sentence_spreads
-from nmtlab.experiments.running.cells import Cell, made_run, run_cell, trainings
+from nmtlab.experiments.running.cells import Cell, cells_of, made_run, run_cell, trainings
 from nmtlab.experiments.running.estimate import estimate_grid
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -44,15 +44,15 @@ def test_separate_models_of_both_directions_are_different_trainings():
 
 def test_a_system_on_a_base_starts_from_half_of_its_training():
     (cell, *_) = cells("many-languages", "gl-en", "adapters on a frozen model, many-to-many")
-    assert cell.parent.run == "iberian.many-to-many.many-shared.lr_scale-0.35.max_evaluations-5.s1"
-    assert cell.parent.run in {one.run for one in cells_of(find_table("many-languages-tuning"), "small")}
-    assert cell.recipe.transfer.parent == cell.parent.run
+    assert cell.needs[0].cell.run == "iberian.many-to-many.many-shared.lr_scale-0.35.max_evaluations-5.s1"
+    assert cell.needs[0].cell.run in {one.run for one in cells_of(find_table("many-languages-tuning"), "small")}
+    assert cell.recipe.transfer.parent == cell.needs[0].cell.run
     whole = cells("many-languages", "gl-en", "shared, many-to-many")[0].recipe
-    halves = (cell.recipe.training.max_evaluations, cell.parent.recipe.training.max_evaluations)
+    halves = (cell.recipe.training.max_evaluations, cell.needs[0].cell.recipe.training.max_evaluations)
     assert sum(halves) == whole.training.max_evaluations
-    assert cell.parent.recipe.model == whole.model
+    assert cell.needs[0].cell.recipe.model == whole.model
     assert cell.recipe.transfer.encoder == "freeze"
-    assert [one.run for one in trainings([cell])] == [cell.parent.run, cell.run]
+    assert [one.run for one in trainings([cell])] == [cell.needs[0].cell.run, cell.run]
 
 
 @pytest.mark.full
@@ -74,40 +74,42 @@ def made(tmp_path_factory) -> Workspace:
 
 
 def test_one_training_gives_the_numbers_of_every_row(made):
-    found = results(MANY, "tiny", made)
+    found = collected_cells(MANY, "tiny", made)
     measured = found[found["run"] == SHARED].set_index(["row", "metric"])
     assert sorted(measured.index.unique("row")) == ["en-qaa", "en-qab", "qaa-en", "qab-en"]
     assert measured["value"].notna().all()
     assert measured["value"].between(0, 100).all()
-    assert measured.loc[("en-qaa", "test chrF"), "value"] != measured.loc[("qaa-en", "test chrF"), "value"]
+    assert measured.loc[("en-qaa", "test-chrf"), "value"] != measured.loc[("qaa-en", "test-chrf"), "value"]
     assert measured["corpus"].tolist()[0] == "tiny-many-qaa-en"
 
 
 def test_zero_shot_directions_are_compared_with_a_way_through_english(made):
-    found = results(ZERO_SHOT, "tiny", made)
+    found = collected_cells(ZERO_SHOT, "tiny", made)
     measured = found[found["run"] == SHARED].pivot(index="row", columns="metric", values="value")
     assert list(measured.index) == ["qaa-qab", "qab-qaa"]
-    assert set(measured) == {"test BLEU", "test BLEU through English", "off target (%)"}
+    assert set(measured) == {"detokenized-test-bleu", "pivot-bleu", "off-target"}
     assert measured.notna().all().all()
     kept = hypotheses(ZERO_SHOT, "tiny", made)
     by_measure = kept[kept["row"] == "qaa-qab"].groupby("measure")["translation"].size()
     assert by_measure.to_dict() == {"": 30, "test BLEU through English": 30}
     run = Run(made.run_folder(SHARED))
-    through = next(measure for measure in ZERO_SHOT.measures if measure.name == "test BLEU through English")
+    through = find_metric("pivot-bleu")
     corpus = next(text for cells, text, _ in made_rows(ZERO_SHOT, "tiny", made) if cells[0].row == "qaa-qab")
-    lines = through.stored(run, corpus)
-    text = through.text(corpus, run)
-    assert through.metric("qab").corpus_score(lines, text.references).score == measured.loc["qaa-qab", through.name]
+    lines = stored_lines(through, run, corpus)
+    text = scored_text(through, corpus, run)
+    assert scorer_of(through, "qab").corpus_score(lines, text.references).score == measured.loc["qaa-qab", through.key]
 
 
 def test_the_translations_that_are_off_target_are_those_of_the_share(made):
-    found = results(ZERO_SHOT, "tiny", made)
-    off_target = next(measure for measure in ZERO_SHOT.measures if measure.name == "off target (%)")
-    shares = found[(found["run"] == SHARED) & (found["metric"] == off_target.name)].set_index("row")["value"]
+    found = collected_cells(ZERO_SHOT, "tiny", made)
+    off_target = find_metric("off-target")
+    shares = found[(found["run"] == SHARED) & (found["metric"] == off_target.key)].set_index("row")["value"]
     for (cell, *_), corpus, runs in made_rows(ZERO_SHOT, "tiny", made):
-        assert 100 * np.nanmean(off_target.hits(runs[SHARED], corpus)) == pytest.approx(shares[cell.row])
+        lines = stored_lines(find_metric(off_target.translations), runs[SHARED], corpus)
+        amount, of = sums_among(off_target, lines, runs[SHARED], corpus).sum(axis=0)
+        assert amount / of == pytest.approx(shares[cell.row])
     spreads = sentence_spreads(ZERO_SHOT, "tiny", made, hypotheses(ZERO_SHOT, "tiny", made), [])
-    assert set(spreads[spreads["metric"] == off_target.name]["than"]) == {ALONE}
+    assert set(spreads[spreads["metric"] == off_target.key]["than"]) == {ALONE}
 
 
 def test_the_estimate_has_a_line_for_each_training_of_several_texts(made):

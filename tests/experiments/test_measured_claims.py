@@ -13,10 +13,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, not_measured
-from nmtlab.experiments.measures.quality import Counted, ShareOfSentences
-from nmtlab.experiments.results.collected import COLUMNS as RESULT_COLUMNS
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.statistics import DECIDED
-from nmtlab.experiments.results.stored import read_cells
 from nmtlab.workspace import RESULTS
 
 pytestmark = pytest.mark.usefixtures("all_kept")
@@ -31,17 +29,17 @@ def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tupl
     one, other = values[claim.system], values[claim.than] if isinstance(claim.than, str) else claim.than
     trained = [name for name in (claim.system, claim.than) if name in values and name not in exact]
     parts = [(values[name].var(ddof=1) / len(values[name]), len(values[name]) - 1) for name in trained]
-    if isinstance(claim.measure, ShareOfSentences) and not isinstance(claim.than, str):
+    if claim.metric.kind == "proportion" and not isinstance(claim.than, str):
         (alone,) = spreads[(spreads["system"] == claim.system) & spreads["than"].isna()].itertuples()
         return recomputed_share(one, claim.than, alone.variance, alone.sentences)
     pair = {claim.system, claim.than if isinstance(claim.than, str) else ""}
     for line in spreads.fillna({"than": ""}).itertuples():
         if {line.system, line.than} == pair:
             parts.append((line.variance, line.freedom))
-    variance = 0.0 if isinstance(claim.measure, Counted) else sum(v for v, _ in parts)
+    variance = 0.0 if claim.metric.kind == "count" else sum(v for v, _ in parts)
     freedom = variance**2 / sum(v**2 / f for v, f in parts if v) if variance else math.nan
     effect = float(one.mean() - (other.mean() if isinstance(claim.than, str) else other))
-    exactly = 0.0 if isinstance(claim.measure, Counted) else math.nan  # equal values alone prove nothing
+    exactly = 0.0 if claim.metric.kind == "count" else math.nan  # equal values alone prove nothing
     margin = stats.t.isf(0.025, freedom) * variance**0.5 if variance else exactly
     return effect, effect - margin, effect + margin
 
@@ -72,13 +70,13 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
     for line in decided.itertuples():
         claim = by_text[line.claim]
         whole = pd.read_csv(RESULTS / line.evidence).query("row == @line.pair")
-        table = whole[whole["metric"] == line.metric]
+        table = whole[whole["metric"] == claim.metric.key]
         if not isinstance(claim.than, str | float):  # another setting of the same runs
-            other = whole[whole["metric"] == claim.than.name].set_index("run")["value"]
+            other = whole[whole["metric"] == claim.than.key].set_index("run")["value"]
             table, claim = table.assign(value=table["value"] - table["run"].map(other)), replace(claim, than=0.0)
         table, path = table.dropna(subset="value"), RESULTS / claim.sentences
         spreads = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])
-        compared = f"|{line.metric}|" if claim.absolute and isinstance(claim.than, str) else line.metric
+        compared = f"|{claim.metric.key}|" if claim.absolute and isinstance(claim.than, str) else claim.metric.key
         spreads = spreads[(spreads["row"] == line.pair) & (spreads["metric"] == compared)]
         _, low, high = worked = recomputed(claim, table, spreads)
         assert (line.effect, line.low, line.high) == pytest.approx(worked, rel=1e-9, abs=1e-12, nan_ok=True)
@@ -104,8 +102,8 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
 def test_a_claim_is_not_measured_only_if_what_it_compares_has_no_run():
     for claim in not_measured(measured_claims()):
         path = RESULTS / claim.evidence
-        cells = read_cells(path) if path.is_file() else pd.DataFrame(columns=RESULT_COLUMNS)
-        made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.measure.name)]
+        cells = CELLS.read(path) if path.is_file() else pd.DataFrame(columns=CELLS.columns)
+        made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.metric.key)]
         compared = {claim.system, claim.than} - {""}
         assert not any(compared <= set(columns) for _, columns in made.groupby("row")["column"])
 

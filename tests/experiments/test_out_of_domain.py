@@ -5,13 +5,16 @@ from dataclasses import replace
 import pytest
 from support.little_table import little_table
 
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.evaluation import bleu
-from nmtlab.experiments import cells_of, find_table, results, run_grid
 from nmtlab.experiments.claims.verdicts import budget
-from nmtlab.experiments.measures.quality import Bleu
+from nmtlab.experiments.results.collected import collected_cells
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
 from nmtlab.experiments.tables.declaration import Setup
 from nmtlab.experiments.tables.labels import row_label
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.runs.run import Run
 
 NEWS = "ntrex-de-en"
@@ -21,7 +24,7 @@ NEWS = "ntrex-de-en"
 def table(tmp_path, tiny_recipe):
     """Two systems trained on the corpus `tiny`, and tested on news."""
     recipe = tiny_recipe.with_changes({"training.max_evaluations": 1})
-    table = little_table(tmp_path, recipe, seeds=(1,), measures=(Bleu("NTREX BLEU", "test", ("en",)),))
+    table = little_table(tmp_path, recipe, seeds=(1,), metrics=("ntrex-bleu",))
     row = table.rows[0]
     setup = replace(row.at["tiny"], tested=ExternalCorpus(NEWS, "de", "en"))
     return replace(table, rows=(replace(row, at={**row.at, "tiny": setup}),), published=False)
@@ -38,7 +41,7 @@ def test_a_system_is_trained_on_its_text_and_scored_on_the_other(space, table):
     cells = cells_of(table, "tiny")
     assert {cell.corpus.name for cell in cells} == {"tiny"}
     assert run_grid(cells, workspace) == []
-    found = results(table, "tiny", workspace)
+    found = collected_cells(table, "tiny", workspace)
     assert found["corpus"].unique().tolist() == [NEWS]
     for line in found.itertuples():
         run = Run(workspace.run_folder(line.run))
@@ -48,7 +51,7 @@ def test_a_system_is_trained_on_its_text_and_scored_on_the_other(space, table):
         assert len(hypotheses) == len(references)
         assert line.value == pytest.approx(bleu(hypotheses, [references]).value)
     assert row_label(table.rows[0], "tiny") == "de-en, tiny, tested on NTREX"
-    assert budget(found, table.rows[0], "tiny", table.measures[0]).endswith(
+    assert budget(found, table.rows[0], "tiny", find_metric(table.metrics[0])).endswith(
         "all sentence pairs of tiny, tested on NTREX"
     )
 

@@ -6,15 +6,12 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.errors import RunError
-from nmtlab.experiments import cells_of, run_grid
 from nmtlab.experiments.evidence import add_table
-from nmtlab.experiments.measures.quality import TRAIN_PERPLEXITY
-from nmtlab.experiments.measures.search import SearchedBleu, Way
-from nmtlab.experiments.results.collected import results
-from nmtlab.experiments.results.stored import saved_table
+from nmtlab.experiments.results.collected import collected_cells
+from nmtlab.experiments.results.results import Results
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded
-from nmtlab.experiments.running.grid import unpack_table
-from nmtlab.recipe import SearchSettings
+from nmtlab.experiments.running.grid import run_grid, unpack_table
 from nmtlab.workspace import Workspace
 
 
@@ -26,14 +23,13 @@ def copied(grid, tmp_path) -> Workspace:
 
 
 def packed(grid, workspace: Workspace) -> None:
-    workspace.results.mkdir(exist_ok=True)
-    results(grid.table, "tiny", workspace).to_csv(saved_table(grid.table, "tiny", workspace).path, index=False)
+    Results.collect(grid.table, "tiny", workspace).save("")
     add_table(grid.table, "tiny", workspace)
 
 
 @pytest.mark.full
 def test_packed_runs_are_taken_as_made_and_only_the_others_are_trained(grid, copied):
-    before = results(grid.table, "tiny", copied)
+    before = collected_cells(grid.table, "tiny", copied)
     first = min(run.name for run in copied.runs.iterdir())
     packed(grid, copied)
     shutil.rmtree(copied.runs)
@@ -42,14 +38,14 @@ def test_packed_runs_are_taken_as_made_and_only_the_others_are_trained(grid, cop
     events = []
     assert run_grid(cells_of(grid.table, "tiny"), copied, on_event=events.append) == []
     assert {event.cell.run for event in events if isinstance(event, CellEnded)} == {first}
-    again = results(grid.table, "tiny", copied)
+    again = collected_cells(grid.table, "tiny", copied)
     assert again[["run", "seed", "value"]].equals(before[["run", "seed", "value"]])
 
 
 def test_a_run_without_its_model_is_not_taken_where_a_table_needs_more_than_translations(grid, copied):
     packed(grid, copied)
     shutil.rmtree(copied.runs)
-    more = replace(grid.table, measures=(*grid.table.measures, TRAIN_PERPLEXITY))
+    more = replace(grid.table, metrics=(*grid.table.metrics, "train-perplexity"))
     assert unpack_table(more, "tiny", copied) == []
 
 
@@ -59,8 +55,7 @@ def test_a_run_without_its_model_that_cannot_give_a_number_stops_a_grid_before_a
     name, *_ = unpack_table(grid.table, "tiny", copied)
     shutil.rmtree(max(copied.runs.iterdir()))
     assert run_grid(cells_of(grid.table, "tiny")[:1], copied) == []
-    searched = SearchedBleu("BLEU by log-prob, beam 2", Way(SearchSettings(score="log-prob", beam_size=2)))
-    cells = [replace(cell, measures=(*cell.measures, searched)) for cell in cells_of(grid.table, "tiny")]
+    cells = [replace(cell, metrics=(*cell.metrics, "bleu-log-prob-1")) for cell in cells_of(grid.table, "tiny")]
     with pytest.raises(RunError, match=rf"{name}.*packed without its model.*'nmtlab runs remove'"):
         run_grid(cells, copied)
     assert len([*copied.runs.iterdir()]) == 3

@@ -5,12 +5,12 @@ import shutil
 import pytest
 from conftest import WORDS
 
-from nmtlab.experiments import Row, Setup, System, Table, cells_of, estimate_grid, run_grid
-from nmtlab.experiments.measures.quality import DEV_BLEU
-from nmtlab.experiments.running.cells import trainings
+from nmtlab.experiments.running.cells import cells_of, trainings
 from nmtlab.experiments.running.engines import one_by_one, take_ready
+from nmtlab.experiments.running.estimate import estimate_grid
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.experiments.tables.corpora import ExternalCorpus
-from nmtlab.experiments.tables.declaration import Parent
+from nmtlab.experiments.tables.declaration import Column, Parent, Row, Setup, Table
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import read_lines, write_lines
 from nmtlab.workspace import Workspace
@@ -47,12 +47,12 @@ def table(space, tiny_recipe) -> Table:
             Row("xx", {"tiny": Setup(SISTER, parents=parents)}),
             Row("de", {"tiny": Setup(GERMAN)}),
         ),
-        systems=(
-            System("alone", path),
-            System("child", path, parent="related"),
-            System("frozen", path, {"transfer.encoder": "freeze"}, parent="related"),
+        columns=(
+            Column("alone", path),
+            Column("child", path, parent="related"),
+            Column("frozen", path, {"transfer.encoder": "freeze"}, parent="related"),
         ),
-        measures=(DEV_BLEU,),
+        metrics=("dev-bleu",),
         seeds={"tiny": (1, 2)},
         published=False,
     )  # fmt: skip
@@ -65,14 +65,15 @@ def test_a_child_has_a_parent_of_its_seed_and_rows_without_parents_have_no_child
         ("xx", "frozen", 1), ("xx", "frozen", 2), ("de", "alone", 1), ("de", "alone", 2),
     ]  # fmt: skip
     child, frozen = cells[2], cells[4]
-    assert child.parent.run == frozen.parent.run == "tiny.little.warmup_updates-10.with-sister.s1"
+    parent, same = child.needs[0].cell, frozen.needs[0].cell
+    assert parent.run == same.run == "tiny.little.warmup_updates-10.with-sister.s1"
     assert child.run == "sister.little.related-parent.s1"
     assert frozen.run == "sister.little.encoder-freeze.related-parent.s1"
-    assert child.recipe.transfer.parent == child.parent.run
-    assert child.parent.recipe.transfer.parent == ""
-    assert child.parent.recipe.transfer.encoder == frozen.parent.recipe.transfer.encoder == "tune"
-    assert child.parent.recipe.more_corpora[0].vocabulary_only
-    assert child.parent.recipe.training.warmup_updates == 10
+    assert child.recipe.transfer.parent == parent.run
+    assert parent.recipe.transfer.parent == ""
+    assert parent.recipe.transfer.encoder == same.recipe.transfer.encoder == "tune"
+    assert parent.recipe.more_corpora[0].vocabulary_only
+    assert parent.recipe.training.warmup_updates == 10
     assert child.recipe.training.warmup_updates == 20
 
 
@@ -100,7 +101,7 @@ def test_parents_are_made_first_and_made_cells_are_left_alone(table, space):
         one_by_one(some, *rest)
 
     assert run_grid(cells, space, engine) == []
-    parent = cells[1].parent.run
+    parent = cells[1].needs[0].cell.run
     assert [made[0][0], *sorted(made[0][1:])] == [parent, *sorted(cell.run for cell in cells)]
     for cell in cells:
         run = Run(space.run_folder(cell.run))

@@ -4,8 +4,11 @@ import psutil
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import cells_of, on_ray, results, run_grid
+from nmtlab.experiments.results.collected import collected_cells
+from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned
+from nmtlab.experiments.running.grid import run_grid
+from nmtlab.experiments.running.ray_engine import on_ray
 from nmtlab.runs.run import Run
 from nmtlab.training.events import Progress
 from nmtlab.workspace import Workspace
@@ -43,7 +46,7 @@ def test_ray_gives_the_same_table_and_goes_on_with_a_cell_whose_worker_was_kille
     for cell in (first, second):
         ours, theirs = (Run(workspace.run_folder(cell.run)) for workspace in (grid.workspace, space))
         assert losses(ours) == losses(theirs)
-    lines = [results(grid.table, "tiny", workspace) for workspace in (grid.workspace, space)]
+    lines = [collected_cells(grid.table, "tiny", workspace) for workspace in (grid.workspace, space)]
     made = [frame.loc[frame["run"].isin([first.run, second.run]), "value"] for frame in lines]
     assert made[0].tolist() == made[1].tolist()
 

@@ -10,21 +10,26 @@ import pytest
 import sacrebleu
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.experiments import cells_of, estimate_grid, results, run_grid, summary
-from nmtlab.experiments.measures.quality import TEST_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.results.collected import COLUMNS, with_kept
-from nmtlab.experiments.results.stored import saved_table
-from nmtlab.experiments.running.estimate import expected_seconds, seconds_left
-from nmtlab.experiments.shown.effects import dev_curves
+from nmtlab.analysis.metrics import find_metric, value_of
+from nmtlab.experiments.results.collected import collected_cells, with_kept
+from nmtlab.experiments.results.results import Results
+from nmtlab.experiments.results.schemas import CELLS
+from nmtlab.experiments.results.summary import summary
+from nmtlab.experiments.running.cells import cells_of
+from nmtlab.experiments.running.estimate import estimate_grid, expected_seconds, seconds_left
+from nmtlab.experiments.running.grid import run_grid
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.tokenizers import Words
 from nmtlab.workspace import Workspace
 
+TEST_BLEU = find_metric("test-bleu")
+TRAIN_PERPLEXITY = find_metric("train-perplexity")
+
 
 def test_a_line_for_each_cell_and_measure_with_where_it_comes_from(grid):
-    found = results(grid.table, "tiny", grid.workspace)
-    assert list(found.columns) == COLUMNS
+    found = collected_cells(grid.table, "tiny", grid.workspace)
+    assert tuple(found.columns) == CELLS.columns
     assert [*found["column"]] == ["tied", "tied", "fixnorm", "fixnorm"]
     assert [*found["seed"]] == [1, 2, 1, 2]
     for line in found.itertuples():
@@ -37,7 +42,7 @@ def test_a_line_for_each_cell_and_measure_with_where_it_comes_from(grid):
 
 
 def test_what_was_measured_elsewhere_is_kept_beside_what_is_here(grid):
-    there = results(grid.table, "tiny", grid.workspace)
+    there = collected_cells(grid.table, "tiny", grid.workspace)
     nowhere = there.assign(status="not run", value=float("nan"), run="", commit="")
     other = there.assign(row="hu-en", value=7.0)
     kept = pd.concat([nowhere.assign(status="finished", value=1.0), other, there.assign(column="gone")])
@@ -51,7 +56,7 @@ def test_what_was_measured_elsewhere_is_kept_beside_what_is_here(grid):
 
 
 def test_a_value_from_another_machine_stands_beside_the_one_from_here(grid):
-    there = results(grid.table, "tiny", grid.workspace)
+    there = collected_cells(grid.table, "tiny", grid.workspace)
     earlier = there.assign(machine="abacus", value=1.0)
     unfinished = there.assign(machine="slide rule", value=float("nan"), status="stopped")
     joined = with_kept(there, pd.concat([earlier, unfinished]), grid.table)
@@ -60,7 +65,7 @@ def test_a_value_from_another_machine_stands_beside_the_one_from_here(grid):
 
 
 def test_what_was_published_stands_beside_it(grid):
-    found = results(grid.table, "tiny", grid.workspace)
+    found = collected_cells(grid.table, "tiny", grid.workspace)
     assert dict(found[["column", "published"]].to_numpy()) == {"tied": "17.4", "fixnorm": "20.5"}
     lines = summary(found, grid.table).set_index("column")
     assert lines["published"].to_dict() == {"tied": "17.4", "fixnorm": "20.5"}
@@ -71,7 +76,7 @@ def test_the_values_are_those_of_sacrebleu(grid):
     words = Words("en")
     tokenized = [" ".join(words.split(line)) for line in corpus.lines("dev", "en")]
     values = set()
-    for line in results(grid.table, "tiny", grid.workspace).itertuples():
+    for line in collected_cells(grid.table, "tiny", grid.workspace).itertuples():
         run = Run(grid.workspace.run_folder(line.run))
         hypotheses = [" ".join(words.split(text)) for text in translations(run, corpus, "dev")]
         wanted = sacrebleu.corpus_bleu(hypotheses, [tokenized], tokenize="none", smooth_method="none", force=True).score
@@ -86,8 +91,8 @@ def test_test_bleu_is_detokenized_into_english_and_tokenized_into_other_language
     corpus = cells_of(grid.table, "tiny")[0].corpus.open(grid.workspace)
     hypotheses = translations(run, corpus, "test")
     wanted = sacrebleu.corpus_bleu(hypotheses, [list(corpus.lines("test", "en"))]).score
-    assert TEST_BLEU.value(run, corpus) == pytest.approx(wanted)
-    unsmoothed = dataclasses.replace(TEST_BLEU, detokenized_into=("de",)).value(run, corpus)
+    assert value_of(TEST_BLEU, run, corpus) == pytest.approx(wanted)
+    unsmoothed = value_of(find_metric("tokenized-test-bleu"), run, corpus)
     references = [list(corpus.lines("test", "en"))]  # words and nothing else: the Moses tokenizer changes nothing
     wanted = sacrebleu.corpus_bleu(hypotheses, references, tokenize="none", smooth_method="none", force=True).score
     assert unsmoothed == pytest.approx(wanted)
@@ -107,11 +112,11 @@ def test_train_perplexity_is_that_of_the_last_pass(grid, tmp_path):
     ]
     (tmp_path / "run/metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     corpus = ParallelCorpus(tmp_path, "de", "en")  # is not read
-    assert TRAIN_PERPLEXITY.value(Run(tmp_path / "run"), corpus) == pytest.approx(8 ** (2 / 3) * 2 ** (1 / 3))
+    assert value_of(TRAIN_PERPLEXITY, Run(tmp_path / "run"), corpus) == pytest.approx(8 ** (2 / 3) * 2 ** (1 / 3))
 
 
 def test_what_is_not_there_yet_is_a_line_without_a_value(grid, space):
-    found = results(grid.table, "tiny", space)
+    found = collected_cells(grid.table, "tiny", space)
     assert set(found["status"]) == {"not run"}
     assert found["value"].isna().all()
     assert summary(found, grid.table)["missing"].tolist() == [2, 2]
@@ -123,13 +128,10 @@ def test_a_training_that_was_interrupted_has_no_value_and_no_curve_yet(grid, spa
     run_grid([cell], space, should_stop=best.exists)
     run = Run(space.run_folder(cell.run))
     assert (run.status, len(run.log.metrics("validation"))) == ("stopped", 1)
-    found = results(grid.table, "tiny", space)
+    found = collected_cells(grid.table, "tiny", space)
     assert set(found["status"]) == {"not run"}
     assert found["value"].isna().all()
-    stored = saved_table(grid.table, "tiny", space)
-    stored.path.parent.mkdir()
-    found.to_csv(stored.path, index=False)
-    assert dev_curves(stored, space).empty
+    assert Results.collect(grid.table, "tiny", space).curves.empty
 
 
 # What it will take

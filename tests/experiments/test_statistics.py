@@ -1,6 +1,7 @@
 """Intervals, power and verdicts: against scipy and statsmodels, by hand, and by simulation where truth is known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from nmtlab.experiments.results.statistics import (
     Difference,
     Estimate,
     Seeds,
-    SeedVariance,
     Spread,
     adjusted_ps,
     compare,
@@ -74,7 +74,7 @@ def test_a_difference_to_an_exact_number_is_the_t_test_of_one_sample():
 def test_the_variance_of_a_seed_is_pooled_over_all_given_systems():
     # squares about the means: 2, 8 and 0; the last system has one seed and tells nothing
     found = seed_variance([[1.0, 2.0, 3.0], [5.0, 9.0], [4.0, 4.0, 4.0], [7.0]])
-    assert found == SeedVariance(10 / 5, 5, 3)
+    assert found == Seeds(10 / 5, 5, 3)
 
 
 # Satterthwaite, by hand
@@ -82,7 +82,7 @@ def test_the_variance_of_a_seed_is_pooled_over_all_given_systems():
 
 def test_the_degrees_of_freedom_are_those_worked_out_by_hand():
     # 4/4 = 1 with 3 and 9/3 = 3 with 2 degrees of freedom: 4² / (1/3 + 9/2); with 2 more of 100 sentences: 6² / (...)
-    seeds = (Seeds(SeedVariance(4.0, 3, 1), (4,)), Seeds(SeedVariance(9.0, 2, 1), (3,)))
+    seeds = (Seeds(4.0, 3, 1, (4,)), Seeds(9.0, 2, 1, (3,)))
     alone = Difference(5.0, seeds).spread
     assert alone == pytest.approx((4.0, 16 / (1 / 3 + 9 / 2)))
     crossed = Difference(5.0, seeds, Spread(2.0, 99)).spread
@@ -98,7 +98,7 @@ def test_the_sentences_widen_the_interval():
 
 
 def test_equal_values_do_not_show_that_there_is_no_variance():
-    line = difference([1.0, 1.0, 1.0], [0.0, 0.0, 0.0], SeedVariance(0.0, 4, 2)).estimate()
+    line = difference([1.0, 1.0, 1.0], [0.0, 0.0, 0.0], Seeds(0.0, 4, 2)).estimate()
     assert line.effect == 1
     assert all(map(math.isnan, (line.low, line.high, line.p, line.detectable)))
     assert total([Spread(0.0, 4), Spread(0.5, 99)]) == pytest.approx((0.5, 99))
@@ -212,15 +212,15 @@ def test_the_part_of_the_sentences_is_made_of_covariances():
 
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_the_detectable_effect_has_the_power_that_statsmodels_computes(seeds):
-    variance = SeedVariance(2.25, 2 * (seeds - 1), 2)
-    found = Difference(0.0, (Seeds(variance, (seeds, seeds)),)).detectable
+    variance = Seeds(2.25, 2 * (seeds - 1), 2)
+    found = Difference(0.0, (replace(variance, counts=(seeds, seeds)),)).detectable
     assert TTestIndPower().power(found / 1.5, seeds, 0.05) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_the_detectable_effect_is_detected_four_times_in_five():
     generator = np.random.default_rng(3)
-    variance = SeedVariance(1.0, 4, 2)
-    effect = Difference(0.0, (Seeds(variance, (3, 3)),)).detectable
+    variance = Seeds(1.0, 4, 2)
+    effect = Difference(0.0, (replace(variance, counts=(3, 3)),)).detectable
     one, other = generator.standard_normal((2, 20_000, 3))
     found = stats.ttest_ind(one + effect, other, axis=1).pvalue <= 0.05
     assert found.mean() == pytest.approx(0.8, abs=0.01)
@@ -228,19 +228,19 @@ def test_the_detectable_effect_is_detected_four_times_in_five():
 
 @pytest.mark.parametrize("distance", [0.8, 1.5, 3.0])
 def test_the_seeds_needed_are_those_that_statsmodels_computes(distance):
-    pool = Seeds(SeedVariance(1.0, 4, 2), (3, 3))
+    pool = Seeds(1.0, 4, 2, (3, 3))
     known = math.ceil(TTestIndPower().solve_power(distance, alpha=0.05, power=0.8))
     assert Difference(0.0, (pool,)).seeds_needed(distance) == known
 
 
 def test_a_pool_of_more_systems_needs_fewer_seeds_and_never_fewer_than_are_enough():
-    two, eight = (Difference(0.0, (Seeds(SeedVariance(1.0, 4, systems), (3, 3)),)) for systems in (2, 8))
+    two, eight = (Difference(0.0, (Seeds(1.0, 4, systems, (3, 3)),)) for systems in (2, 8))
     assert eight.seeds_needed(2.0) < two.seeds_needed(2.0)
     assert two.seeds_needed(100.0) == ENOUGH_SEEDS
 
 
 def test_each_system_keeps_its_variance_as_seeds_are_added():
-    parts = (Seeds(SeedVariance(1.0, 2, 1), (3,)), Seeds(SeedVariance(9.0, 2, 1), (3,)))
+    parts = (Seeds(1.0, 2, 1, (3,)), Seeds(9.0, 2, 1, (3,)))
     needed = Difference(0.0, parts).seeds_needed(4.0)
     variance = 10 / needed
     freedom = variance**2 / ((1 / needed) ** 2 / (needed - 1) + (9 / needed) ** 2 / (needed - 1))
@@ -250,7 +250,7 @@ def test_each_system_keeps_its_variance_as_seeds_are_added():
 
 
 def test_where_the_sentences_forbid_it_no_number_of_seeds_is_enough():
-    pool = Seeds(SeedVariance(1.0, 8, 4), (3, 3))
+    pool = Seeds(1.0, 8, 4, (3, 3))
     crossed = Difference(0.0, (pool,), Spread(0.16, 499))
     # 2.807 standard errors of 0.4 are needed with 499 degrees of freedom, seeds aside
     assert crossed.seeds_needed(1.1) is None
@@ -280,7 +280,7 @@ def test_systems_are_compared_by_welch_and_the_pool_stands_beside():
     pool = seed_variance([ONE, OTHER, [21.0, 22.5, 21.9]])
     assert pair.pooled == difference(ONE, OTHER, pool, Spread(0.1, 499))
     assert pair.welch == difference(ONE, OTHER, None, Spread(0.1, 499))
-    assert (pair.pooled.systems, pair.welch.systems) == (3, 2)
+    assert [[part.systems for part in one.seeds] for one in (pair.pooled, pair.welch)] == [[3], [1, 1]]
 
 
 def test_the_variance_of_a_system_that_fails_is_not_pooled():

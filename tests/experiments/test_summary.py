@@ -8,13 +8,10 @@ import pytest
 from scipy import stats
 from support.little_table import little_table
 
-from nmtlab.experiments import find_table, summary, with_published
-from nmtlab.experiments.measures.lexical import LEFT_SHIFT
-from nmtlab.experiments.measures.quality import CONVERGED, DEV_BLEU, TRAIN_PERPLEXITY
-from nmtlab.experiments.results.collected import COLUMNS, published
-from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.stored import read_cells
-from nmtlab.experiments.results.summary import in_words, interval, rounded
+from nmtlab.experiments.results.collected import published
+from nmtlab.experiments.results.schemas import CELLS, SENTENCES
+from nmtlab.experiments.results.summary import in_words, interval, rounded, summary, with_published
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 
@@ -55,10 +52,10 @@ def test_the_interval_holds_the_mean_19_times_in_20(size):
     assert held == pytest.approx(0.95, abs=0.015)  # the deviation of the share is 0.0035
 
 
-def cells(column: str, values: list[float | None], metric: str = "dev BLEU", **more) -> list[dict]:
+def cells(column: str, values: list[float | None], metric: str = "dev-bleu", **more) -> list[dict]:
     return [
         {
-            **dict.fromkeys(COLUMNS, ""),
+            **dict.fromkeys(CELLS.columns, ""),
             "row": "ha-en",
             "column": column,
             "metric": metric,
@@ -72,7 +69,7 @@ def cells(column: str, values: list[float | None], metric: str = "dev BLEU", **m
 
 
 def table_of(tmp_path, tiny_recipe, lines: list[dict], sentences=None, **fields) -> pd.DataFrame:
-    frame = pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64", "value": float})
+    frame = pd.DataFrame(lines, columns=CELLS.columns).astype({"seed": "Int64", "value": float})
     return summary(frame, little_table(tmp_path, tiny_recipe, **fields), sentences).set_index("column")
 
 
@@ -107,7 +104,7 @@ def test_the_variance_of_a_seed_is_that_of_its_system_and_for_comparison_of_all_
 
 def test_sentences_widen_the_interval_by_what_they_vary(tmp_path, tiny_recipe):
     lines = cells("tied", [10.0, 12.0, 14.0]) + cells("fixnorm", [11.0, 13.2, 15.1])
-    spread = pd.DataFrame([("ha-en", "dev BLEU", "fixnorm", "tied", 2.0, 299.0, 300, "")], columns=SENTENCES)
+    spread = pd.DataFrame([("ha-en", "dev-bleu", "fixnorm", "tied", 2.0, 299.0, 300, "")], columns=SENTENCES.columns)
     alone = table_of(tmp_path, tiny_recipe, lines).loc["fixnorm"]
     line = table_of(tmp_path, tiny_recipe, lines, spread).loc["fixnorm"]
     assert line["interval"] == "seeds and sentences"
@@ -162,8 +159,8 @@ def test_what_has_no_seed_is_taken_as_exact(tmp_path, tiny_recipe):
 
 
 def test_a_shift_is_judged_by_its_size(tmp_path, tiny_recipe):
-    lines = cells("tied", [0.1, -0.1, 0.12], "left shift") + cells("fixnorm", [-4.0, -4.1, -4.2], "left shift")
-    line = table_of(tmp_path, tiny_recipe, lines, measures=(LEFT_SHIFT,)).loc["fixnorm"]
+    lines = cells("tied", [0.1, -0.1, 0.12], "left-shift") + cells("fixnorm", [-4.0, -4.1, -4.2], "left-shift")
+    line = table_of(tmp_path, tiny_recipe, lines, metrics=("left-shift",)).loc["fixnorm"]
     assert line["mean"] == pytest.approx(-4.1)
     assert line["difference"] == pytest.approx(4.1 - 0.32 / 3)
     assert line["verdict"] == "worse"
@@ -171,7 +168,7 @@ def test_a_shift_is_judged_by_its_size(tmp_path, tiny_recipe):
 
 def test_shares_of_runs_never_have_an_interval_of_width_0(tmp_path, tiny_recipe):
     lines = cells("tied", [0.0, 0.0, 0.0], "converged") + cells("fixnorm", [1.0, 1.0, 1.0], "converged")
-    found = table_of(tmp_path, tiny_recipe, lines, measures=(CONVERGED,))
+    found = table_of(tmp_path, tiny_recipe, lines, metrics=("converged",))
     assert found["margin"].isna().all()
     assert (found["mean_high"] - found["mean_low"] > 0.5).all()
     line = found.loc["fixnorm"]
@@ -223,12 +220,12 @@ def test_nothing_is_judged_where_the_baseline_has_no_such_number(tmp_path, tiny_
 
 
 def test_measures_are_kept_apart_and_perplexity_is_better_when_lower(tmp_path, tiny_recipe):
-    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train perplexity")
-    lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train perplexity")
-    frame = pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64", "value": float})
-    found = summary(frame, little_table(tmp_path, tiny_recipe, measures=(DEV_BLEU, TRAIN_PERPLEXITY)))
+    lines = cells("tied", [10.0, 12.0, 14.0]) + cells("tied", [4.0, 4.2, 4.4], "train-perplexity")
+    lines += cells("fixnorm", [10.1, 12.1, 14.1]) + cells("fixnorm", [3.0, 3.21, 3.39], "train-perplexity")
+    frame = pd.DataFrame(lines, columns=CELLS.columns).astype({"seed": "Int64", "value": float})
+    found = summary(frame, little_table(tmp_path, tiny_recipe, metrics=("dev-bleu", "train-perplexity")))
     assert len(found) == 4
-    fixnorm = found[(found["column"] == "fixnorm") & (found["metric"] == "train perplexity")].iloc[0]
+    fixnorm = found[(found["column"] == "fixnorm") & (found["metric"] == "train-perplexity")].iloc[0]
     assert fixnorm["difference"] == pytest.approx(-1)
     assert fixnorm["verdict"] == "better"
 
@@ -247,7 +244,7 @@ def test_a_table_without_baseline_has_no_verdicts(tmp_path, tiny_recipe):
 
 def test_what_is_published_of_a_pair_that_is_not_run_stands_beside_the_rest():
     table = find_table("table-3.15")
-    lines = summary(read_cells(RESULTS / "table-3.15.small.csv"), table)
+    lines = summary(CELLS.read(RESULTS / "table-3.15.small.csv"), table)
     found = with_published(lines, table)
     expected = published("table-3.15")
     added = found[found["row"] == "en-vi"]
@@ -260,17 +257,17 @@ def test_what_is_published_of_a_pair_that_is_not_run_stands_beside_the_rest():
 
 
 def test_published_differences_that_were_not_printed_are_worked_out():
-    found = summary(read_cells(RESULTS / "table-3.13.small.csv"), find_table("table-3.13"))
+    found = summary(CELLS.read(RESULTS / "table-3.13.small.csv"), find_table("table-3.13"))
     found = with_published(found, find_table("table-3.13")).set_index(["row", "column"])["published_difference"]
     assert found["sk-en", "PreNorm + fixnorm + ScaleNorm"] == "+0.88"  # 30.25 - 29.37
     assert found["sk-en", "PostNorm + LayerNorm"] == ""
     assert found["de-en", "PreNorm + LayerNorm"] == ""
-    printed = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
+    printed = summary(CELLS.read(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
     differences = printed.set_index(["row", "column"])["published_difference"]
     assert differences["tu-en", "untied"] == "-0.4"  # 12.2 - 12.6
     assert set(differences.drop("untied", level="column")) <= {"", *published("table-3.6")["difference"]}
 
 
 def test_where_every_published_pair_is_run_nothing_is_added():
-    lines = summary(read_cells(RESULTS / "table-3.15.small.csv"), find_table("table-3.15"))
+    lines = summary(CELLS.read(RESULTS / "table-3.15.small.csv"), find_table("table-3.15"))
     assert with_published(lines, find_table("lexical-choice")) is lines

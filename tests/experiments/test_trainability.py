@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.running import trainability as running
-from nmtlab.experiments.running.trainability import (
+from nmtlab.experiments import trainability as running
+from nmtlab.experiments.trainability import (
+    MAP,
     MARGIN,
-    Outcome,
     Point,
+    Trained,
     left_to_train,
     points,
-    read_map,
-    with_outcome,
+    with_trained,
 )
 from nmtlab.recipe import find_recipe
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
@@ -107,26 +107,26 @@ def test_a_map_has_every_combination_once():
 
 def test_what_is_kept_is_read_again_and_not_trained_again(tmp_path):
     made = {"commit": "abc", "machine": "a processor, 2 cores"}
-    learns = Outcome(LEARNS, "converged", 50, 1.5, 4.0, 2.0, 0.4)
-    gone = Outcome(Point("post", "xavier", 6, 1e-2, 1), "diverged", 7, math.nan, 4.0, math.inf, math.nan)
+    learns = Trained(LEARNS, "converged", 50, 1.5, 4.0, 2.0, 0.4)
+    gone = Trained(Point("post", "xavier", 6, 1e-2, 1), "diverged", 7, math.nan, 4.0, math.inf, math.nan)
     path = tmp_path / "map.csv"
-    with_outcome(with_outcome(read_map(path), learns, "so", made), gone, "so", made).to_csv(path, index=False)
-    kept = read_map(path)
+    with_trained(with_trained(MAP.read(path), learns, "so", made), gone, "so", made).to_csv(path, index=False)
+    kept = MAP.read(path)
     assert kept["verdict"].tolist() == ["converged", "diverged"]
     assert kept["loss"].tolist() == pytest.approx([1.5, math.nan], nan_ok=True)
     assert kept["first_gradient"].tolist() == [2, math.inf]
     other = Point("pre", "small", 1, 0.1 + 0.2, 2)
     assert left_to_train([learns.point, gone.point, other], "so", kept) == [other]
     assert left_to_train([learns.point], "otherwise", kept) == [learns.point]
-    with_outcome(kept, Outcome(other, "plateaued", 50, 4.0, 4.0, 1.0, 0.0), "so", made).to_csv(path, index=False)
-    assert left_to_train([other], "so", read_map(path)) == []
+    with_trained(kept, Trained(other, "plateaued", 50, 4.0, 4.0, 1.0, 0.0), "so", made).to_csv(path, index=False)
+    assert left_to_train([other], "so", MAP.read(path)) == []
 
 
 def test_a_point_that_another_process_has_trained_too_is_kept_once():
-    both = [Outcome(LEARNS, "converged", 50, loss, 4.0, 2.0, 0.4) for loss in (1.5, 1.6)]
-    kept = read_map(Path("none"))
+    both = [Trained(LEARNS, "converged", 50, loss, 4.0, 2.0, 0.4) for loss in (1.5, 1.6)]
+    kept = MAP.read(Path("none"))
     for outcome in both:
-        kept = with_outcome(kept, outcome, "so", {})
+        kept = with_trained(kept, outcome, "so", {})
     assert kept["loss"].tolist() == [1.6]
 
 
@@ -134,4 +134,4 @@ def test_a_file_that_is_no_map_is_named(tmp_path):
     path = tmp_path / "map.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(NmtlabError, match=r"map\.csv: not a trainability map"):
-        read_map(path)
+        MAP.read(path)

@@ -49,10 +49,11 @@ def _recall(table: str, relative: str, workspace: Workspace) -> pd.DataFrame:
 def _neighbours(table: str, workspace: Workspace) -> pd.DataFrame:
     frames = []
     for cell, run in _children(table, workspace):
-        if cell.parent is None or not run.checkpoints.has_weights():
+        if not cell.needs or not run.checkpoints.has_weights():
             continue
-        parent_corpus = cell.parent.corpus.open(workspace)
-        parent = made_run(cell.parent, parent_corpus, workspace)
+        needed = cell.needs[0].cell
+        parent_corpus = needed.corpus.open(workspace)
+        parent = made_run(needed, parent_corpus, workspace)
         corpora = {"corpus": cell.corpus.open(workspace), "parent_corpus": parent_corpus}
         found = COGNATE_NEIGHBOURS.of(run, parent=parent, **corpora)
         frames.append(found.assign(table=table, row=cell.row, system=cell.column, seed=cell.seed))

@@ -12,6 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 EARLIER, GPU, ROOT = "0570e8c", "NVIDIA H100", Path(__file__).parents[2]
+SCORES = {"dev BLEU", "test BLEU", "dev-bleu", "tokenized-test-bleu"}
+"""As the earlier commit calls them, and by their keys."""
+
 ROWS = {
     "table-3.12": "de-en", "table-3.13": "sk-en", "table-3.14": "gl-en", "table-3.15": "de-en", "table-3.17": "gl-en",
     "figure-3.7": "de-en",
@@ -42,7 +45,7 @@ def compared(table: str, row: str) -> pd.DataFrame:
 
 
 def scores(cells: pd.DataFrame, row: str) -> pd.DataFrame:
-    return cells[(cells["row"] == row) & cells["metric"].str.endswith(" BLEU") & cells["value"].notna()]
+    return cells[(cells["row"] == row) & cells["metric"].isin(SCORES) & cells["value"].notna()]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,11 @@
 python tests/oracles/late_gains.py
 """
 
-from nmtlab.experiments.results.kept import LATE_GAINS, packed_late_gains
+import pandas as pd
+
+from nmtlab.experiments.results.kept import GAINS, LATE_GAINS, late_gain
+from nmtlab.runs.environment import provenance
+from nmtlab.runs.packed import packed_runs
 from nmtlab.workspace import Workspace
 
 
@@ -11,6 +15,18 @@ def main() -> None:
     found = packed_late_gains(Workspace(LATE_GAINS.parents[2]))
     found.to_csv(LATE_GAINS, index=False, lineterminator="\n")
     print(f"{len(found)} runs, {(found['gain'] > 1).sum()} of them still rising by more than a point of BLEU")
+
+
+def packed_late_gains(workspace: Workspace) -> pd.DataFrame:
+    """Return run, machine and late `gain` of each packed run that a workspace shows and that has dev scores."""
+    runs, _ = packed_runs(workspace)
+    scored = {name: run.log.metrics("validation") for name, run in runs.items()}
+    lines = [
+        (name, provenance(runs[name].environment)["machine"], round(late_gain(evaluations), 3))
+        for name, evaluations in scored.items()
+        if len(evaluations)
+    ]
+    return GAINS.frame(lines).dropna(ignore_index=True)
 
 
 if __name__ == "__main__":

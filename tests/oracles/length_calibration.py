@@ -8,7 +8,7 @@ Needs the runs of `nmtlab reproduce length-planning --scale small`; writes `leng
 import pandas as pd
 
 from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, length_calibration, length_errors
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.summary import interval
 from nmtlab.runs.listing import open_run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -17,7 +17,7 @@ from nmtlab.workspace import RESULTS, Workspace
 
 def main() -> None:
     workspace = Workspace.find()
-    cells = read_cells(RESULTS / "length-planning.small.csv").drop_duplicates("run")
+    cells = CELLS.read(RESULTS / "length-planning.small.csv").drop_duplicates("run")
     calibration, errors = [], []
     for cell in cells[cells["column"] != "ordinary"].itertuples():
         run = open_run(cell.run, workspace)

@@ -21,7 +21,6 @@ from scipy import optimize, stats
 
 from nmtlab.experiments.claims.declared import Claim, declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.measures.quality import ShareOfSentences
 from nmtlab.workspace import Workspace
 
 EVIDENCE = Path(__file__).parents[2] / "data/evidence"
@@ -56,11 +55,11 @@ def main() -> int:
 
 def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     """Return effect, interval, p and detectable effect of a claim for a language pair."""
-    cells = rows_of(HERE / claim.evidence, pair, claim.measure.name)
+    cells = rows_of(HERE / claim.evidence, pair, claim.metric.key)
     level = cells
     if not isinstance(claim.than, str | float):  # another setting of the same runs
-        other = rows_of(HERE / claim.evidence, pair, claim.than.name).set_index("run")["value"]
-        level = pd.concat([cells, cells.assign(metric=claim.than.name, value=cells["run"].map(other))])
+        other = rows_of(HERE / claim.evidence, pair, claim.than.key).set_index("run")["value"]
+        level = pd.concat([cells, cells.assign(metric=claim.than.key, value=cells["run"].map(other))])
         cells, claim = cells.assign(value=cells["value"] - cells["run"].map(other)), replace(claim, than=0.0)
     if claim.absolute:
         cells = cells.assign(value=cells["value"].abs())
@@ -71,7 +70,7 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     exact = {name for name, some in cells.groupby("column") if some["seed"].isna().all()}
     seeds = [len(values.get(name, ())) for name in names if name not in exact]
     usable = compared["value"].notna().all() and min(seeds, default=0) >= FEWEST_SEEDS and {*names} <= {*values}
-    usable = usable and best_mean(level[level["column"].isin(names)]) >= claim.measure.usable
+    usable = usable and best_mean(level[level["column"].isin(names)]) >= claim.metric.usable
     compared = compared.dropna(subset="value")
     about = {
         "usable": usable,
@@ -80,16 +79,12 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
     }
     if not all(len(values.get(name, ())) for name in names):
         return {**about, **named()}
-    if claim.measure.name.startswith("source types in parent"):  # follows from the text alone
+    if claim.metric.key.startswith("types-in-parent"):  # follows from the text alone
         other = values[claim.than].mean() if isinstance(claim.than, str) else claim.than
         effect = values[claim.system].mean() - other
         return {**about, **named(effect, effect, effect, float(effect == null_of(claim)), 0.0)}
-    work = shares_of_runs if claim.measure.name == "converged" else means
-    if (
-        isinstance(claim.measure, ShareOfSentences)
-        and not isinstance(claim.than, str)
-        and (HERE / claim.sentences).exists()
-    ):
+    work = shares_of_runs if claim.metric.key == "converged" else means
+    if claim.metric.kind == "proportion" and not isinstance(claim.than, str) and (HERE / claim.sentences).exists():
         work = share_of_sentences
     return {**about, **work(claim, pair, values, exact)}
 
@@ -131,7 +126,7 @@ def means(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]
     if (HERE / claim.sentences).exists():
         of_pair = isinstance(claim.than, str)  # else the line of the system alone, which names no other
         names = [claim.system, claim.than if of_pair else ""]
-        metric = f"|{claim.measure.name}|" if claim.absolute and of_pair else claim.measure.name
+        metric = f"|{claim.metric.key}|" if claim.absolute and of_pair else claim.metric.key
         sentences = rows_of(HERE / claim.sentences, pair, metric).fillna({"than": ""})
         both = sentences["system"].isin(names) & sentences["than"].isin(names)
         parts += list(sentences.loc[both, ["variance", "freedom"]].itertuples(index=False))
@@ -177,7 +172,7 @@ def shares_of_runs(claim: Claim, pair: str, values: dict, exact: set) -> dict[st
 def share_of_sentences(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]:
     """Compare a percentage of sentences with a number: Wilson's interval with an effective number of sentences."""
     some, than = values[claim.system] / 100, (claim.than + null_of(claim)) / 100
-    stored = rows_of(HERE / claim.sentences, pair, claim.measure.name)
+    stored = rows_of(HERE / claim.sentences, pair, claim.metric.key)
     line = stored[(stored["system"] == claim.system) & stored["than"].isna()].iloc[0]
     parts = [(some.var(ddof=1) / len(some), len(some) - 1), (line["variance"] / 1e4, line["freedom"])]
     share, variance, trials = some.mean(), sum(part for part, _ in parts), float(line["sentences"])
@@ -266,18 +261,18 @@ def aim_of(claim: Claim, pair: str) -> float:
     """Return the distance from the tested effect that was to be detected: the published one, or 1 BLEU."""
     if (published := published_of(claim, pair)) == published:
         return published
-    if claim.measure.name == "converged":
+    if claim.metric.key == "converged":
         return 1.0 if isinstance(claim.than, str) else max(claim.than, 1 - claim.than)
-    return 1.0 if "BLEU" in claim.measure.name else math.nan
+    return 1.0 if "BLEU" in claim.metric.label else math.nan
 
 
 def bound_of(claim: Claim, pair: str) -> float:
     """Return the bound of equivalence: half a point of BLEU, or a tenth of the published effect or of the gain."""
-    if claim.tolerance or claim.measure.name == "converged":
+    if claim.tolerance or claim.metric.key == "converged":
         return math.nan
-    bounds = [published_of(claim, pair) / 10, 0.5 if "BLEU" in claim.measure.name else math.nan]
+    bounds = [published_of(claim, pair) / 10, 0.5 if "BLEU" in claim.metric.label else math.nan]
     if claim.table.name == "transferred-parts":  # what a child gains from its parent
-        cells = rows_of(HERE / "related-parents.small.csv", pair, claim.measure.name).groupby("column")["value"].mean()
+        cells = rows_of(HERE / "related-parents.small.csv", pair, claim.metric.key).groupby("column")["value"].mean()
         bounds.append((cells["BPE + transfer"] - cells["BPE"]) / 10)
     return max((bound for bound in bounds if bound == bound), default=math.nan)
 
@@ -286,7 +281,7 @@ def published_of(claim: Claim, pair: str) -> float:
     """Return the distance of the published difference from the tested effect; NaN if there is none."""
     path, names = HERE.parent / f"published/{claim.table.name}.csv", [claim.system, claim.than]
     printed = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=["metric"])
-    printed = printed[printed["metric"] == claim.measure.name]
+    printed = printed[printed["metric"] == claim.metric.key]
     if len(printed) and {name for name in names if isinstance(name, str)} <= {*printed["column"]}:
         numbers = printed.assign(
             number=[0.0 if one.startswith("fail") else float(one or "nan") for one in printed["value"]]

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nmtlab.experiments.measures.quality import DEV_BLEU
 from nmtlab.experiments.tables.corpora import ExternalCorpus
-from nmtlab.experiments.tables.declaration import Row, Setup, System, Table
+from nmtlab.experiments.tables.declaration import Column, Row, Setup, Table
 from nmtlab.recipe import Recipe
 
 SYSTEMS: Mapping[str, Mapping[str, Any]] = {"tied": {}, "fixnorm": {"model.norm": "layer"}}
@@ -32,6 +31,6 @@ def little_table(
             ),
             Row("hu-en", {"tiny": "no such text", "small": "too large", "thesis": "too large"}),
         ),
-        systems=tuple(System(name, str(path), changes) for name, changes in systems.items()),
-        **{"measures": (DEV_BLEU,), "baseline": "tied", "seeds": {"tiny": seeds}, **fields},
+        columns=tuple(Column(name, str(path), changes) for name, changes in systems.items()),
+        **{"metrics": ("dev-bleu",), "baseline": "tied", "seeds": {"tiny": seeds}, **fields},
     )

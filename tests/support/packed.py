@@ -12,6 +12,7 @@ from nmtlab.workspace import Workspace
 
 DATA = Path(__file__).parents[2] / "data"
 RUNS = DATA / "evidence/runs"
+NO_WORKSPACE = Workspace(Path("nowhere"))
 
 
 def packed_folder(name: str) -> Path:

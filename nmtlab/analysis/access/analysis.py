@@ -24,6 +24,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 import nmtlab
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import Need, check_needs, unmet
 from nmtlab.errors import RunError
 from nmtlab.figures.view import Numbers, View
@@ -53,6 +54,7 @@ class Analysis:
         digits: decimals of the numbers that are shown, few enough to be the same on every machine.
         absent: if nothing is to be shown where no run has a row: the problem and what to do.
         stored_as: name of stored answers, if it is not that of `compute`'s module and function.
+        metrics: numbers that tables quote from its answers.
         follows: arguments of `compute` that follow from the run unless they are given, each with how to find it.
     """
 
@@ -67,6 +69,7 @@ class Analysis:
     digits: int = 2
     absent: tuple[str, str] | None = None
     stored_as: str = ""
+    metrics: tuple[Metric, ...] = ()
     follows: tuple[tuple[str, Callable[[Run], Any]], ...] = ()
 
     @property
@@ -192,17 +195,17 @@ class Analysis:
         if self.figure is None:
             raise TypeError(f"{self.key}: nothing is drawn of it")
         found = self._among(runs, arguments)
-        table, figure = (shown(found, **_named(shown, arguments)) for shown in (self.table, self.figure))
+        table, figure = (shown(found, **named(shown, arguments)) for shown in (self.table, self.figure))
         return View(table, figure, self.digits)
 
     def numbers(self, runs: Run | Sequence[Run], **arguments: Any) -> Numbers:
         """Show the answers for one run or several as a table; arguments and errors as of `view`."""
         found = self._among(runs, arguments)
-        return Numbers(self.table(found, **_named(self.table, arguments)), self.digits)
+        return Numbers(self.table(found, **named(self.table, arguments)), self.digits)
 
     def _among(self, runs: Run | Sequence[Run], arguments: Mapping[str, Any]) -> pd.DataFrame:
         """Return `among`, given arguments that are also those of `table` and `figure`, or say that all is `absent`."""
-        known = [_named(one, arguments) for one in (self.compute, self.table, self.figure) if one]
+        known = [named(one, arguments) for one in (self.compute, self.table, self.figure) if one]
         if unknown := arguments.keys() - {name for some in known for name in some}:
             raise TypeError(f"{self.key}: has no argument {', '.join(sorted(unknown))}")
         runs = [runs] if isinstance(runs, Run) else runs
@@ -281,7 +284,7 @@ def _last(steps: Generator[int, None, pd.DataFrame], on_progress: Callable[[int]
             return end.value
 
 
-def _named(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def named(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that a function has."""
     return {name: value for name, value in arguments.items() if name in inspect.signature(function).parameters}
 

@@ -4,8 +4,12 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import pandas as pd
+
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import USABLE_BLEU, Metric, Scoring
 from nmtlab.analysis.access.needs import in_direction
 from nmtlab.files import write_text
 from nmtlab.recipe import SearchSettings
@@ -140,3 +144,28 @@ def _decisive(made: dict[str, Any]) -> dict[str, Any]:
     search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
     more = {name: made[name] for name in ("direction", "made_by") if made.get(name)}
     return {"split": made["split"], "text": made["text"], "search": search, **more}
+
+
+def translated(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.DataFrame:
+    """Return `translations` of a split by the recipe's search, which are stored, as `text`: a row for each sentence."""
+    return pd.DataFrame({"text": translations(run, corpus, split)})
+
+
+def _bleu(key: str, label: str, split: Literal["dev", "test"], detokenized_into: tuple[str, ...] | None = ()) -> Metric:
+    """Return sacrebleu's BLEU of detokenized text into some languages, or all, and multi-bleu's into others."""
+    scoring = Scoring(detokenized_into=detokenized_into)
+    return Metric(key, label, "score", "BLEU", split=split, scoring=scoring, usable=USABLE_BLEU, if_diverged=0.0)
+
+
+TRANSLATED = Analysis(
+    "How does a run translate a text, with the search of its recipe?",
+    translated,
+    metrics=(
+        _bleu("dev-bleu", "dev BLEU", "dev"),  # Tables 3.4 and 3.8
+        _bleu("test-bleu", "test BLEU", "test", ("en",)),  # thesis 3.2.5.3
+        _bleu("tokenized-test-bleu", "test BLEU", "test"),  # thesis 3.3.3.1
+        _bleu("detokenized-test-bleu", "test BLEU", "test", None),
+        _bleu("ntrex-bleu", "NTREX BLEU", "test", ("en",)),
+        Metric("test-chrf", "test chrF", "score", "chrF", scoring=Scoring("chrF"), if_diverged=0.0),
+    ),
+)

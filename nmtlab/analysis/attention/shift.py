@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
@@ -207,12 +208,26 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
     return marked.assign(words=1).groupby("line")[["words", *_SHARES]].sum().astype(int).reset_index()
 
 
+def _peak_share(key: str, label: str, amount: str, less: str = "", better: Better = "lower") -> Metric:
+    """Return a percentage of the peaks, or a difference of two; NaN for a phrase-based run."""
+    return Metric(key, f"{label} (%)", "ratio", "%", better, needs=(NEURAL,), amount=amount, less=less, of="words")
+
+
 PEAK_COUNTS = Analysis(
     "How often are attention peaks on the linked, the first and the last word of a sentence?",
     peak_counts,
     needs=(NEURAL, WEIGHTS),
     version=1,
     columns=("line", "words", *_SHARES),
+    metrics=(
+        _peak_share("peaks-first", "peaks on the first word", "first"),
+        _peak_share("peaks-last", "peaks on the last word", "last"),
+        _peak_share("peaks-linked", "peaks on the linked word", "on", better="higher"),
+        _peak_share("first-excess", "peaks less links on the first word", "first", "first_linked", "zero"),
+        _peak_share("last-excess", "peaks less links on the last word", "last", "last_linked", "zero"),
+        # How many more peaks would be on the linked word if each were one word further right: positive in Figure 3.3.
+        _peak_share("moved-gain", "gain on the linked word if moved right", "on_if_moved", "on"),
+    ),
 )
 
 

@@ -6,7 +6,15 @@ from statistics import fmean
 
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.comparison.compared import Compared, Lines
+from nmtlab.analysis.search.beams import DECODED
+from nmtlab.analysis.search.searched import BEAMS, Way
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.tokenizers import moses_words
 
 REFERENCE = "reference"
 
@@ -61,3 +69,24 @@ def _share(part: int, whole: int) -> float:
 
 
 _NAN = float("nan")
+
+
+def searched_repetition(run: Run, corpus: ParallelCorpus, way: Way) -> pd.DataFrame:
+    """Return the share `repeated` of the bigrams, of Moses tokens, of translations whose answer is stored; one row."""
+    words = moses_words(corpus.target)
+    found = DECODED.of(run, **way.asked(run, corpus, Analysis.of))
+    return pd.DataFrame([{"repeated": repetition([words.split(line) for line in found["text"]])}])
+
+
+REPEATED = Analysis(
+    "How often do the translations of another search repeat themselves?",
+    searched_repetition,
+    source="Welleck et al. 2020",
+    metrics=(
+        Metric(
+            "repeated-log-prob-4", "% bigrams repeated by log-prob, beam 4", unit="%", better="lower",
+            given={"way": Way(SearchSettings(score="log-prob", beam_size=BEAMS[1]))},
+            read=lambda found: 100 * found["repeated"].item(),
+        ),
+    ),
+)  # fmt: skip

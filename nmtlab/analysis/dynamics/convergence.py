@@ -1,5 +1,6 @@
 """How far is a training, and did it converge? (thesis 3.3.3.2 and 3.3.3.4, Tables 3.12 and 3.15)"""
 
+import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
@@ -7,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.runs.run import Run
 
@@ -116,3 +119,39 @@ def last_perplexity(run: Run) -> float:
     last_but_one = validations["step"].iloc[-2] if len(validations) > 1 else 0
     last = train["step"] > last_but_one
     return float(np.exp(np.average(np.log(train.loc[last, "perplexity"]), weights=updates[last])))
+
+
+def last_train_perplexity(run: Run) -> pd.DataFrame:
+    """Return `last_perplexity` as `perplexity`, in one row."""
+    return pd.DataFrame([{"perplexity": last_perplexity(run)}])
+
+
+TRAIN_PERPLEXITY = Analysis(
+    "What is the perplexity of the training text at the end of training?",
+    last_train_perplexity,
+    source="thesis Table 3.8",
+    metrics=(
+        Metric(
+            "train-perplexity", "train perplexity", better="lower", split=None,
+            read=lambda found: found["perplexity"].item(),
+        ),
+    ),
+)  # fmt: skip
+
+
+def converged(run: Run) -> pd.DataFrame:
+    """Return the row of `convergence` of one run."""
+    return convergence([run])
+
+
+CONVERGENCE = Analysis(
+    "Did training converge, and from which update on?",
+    converged,
+    source="thesis Tables 3.12 and 3.15",
+    metrics=(
+        Metric(
+            "converged", "converged", "outcome", split=None, if_diverged=0.0,
+            read=lambda found: {"converged": 1.0, "too early": math.nan}.get(found["verdict"].item(), 0.0),
+        ),
+    ),
+)  # fmt: skip

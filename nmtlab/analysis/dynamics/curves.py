@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
 from nmtlab.models.build import model_for
@@ -224,6 +225,12 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
     return dressed(figure, "Global gradient norm during training: each update (faint), running median, spikes (×)")
 
 
+def _noise(curve: pd.DataFrame) -> float:
+    """Return the 99th percentile of the norm divided by its running median, over the last quarter of the updates."""
+    late = curve.iloc[-len(curve) // 4 :]
+    return (late["norm"] / late["median"]).quantile(0.99)
+
+
 GRADIENT_CURVE = Analysis(
     "How large is the gradient at every update, and how often does it spike?",
     gradient_curve,
@@ -231,6 +238,9 @@ GRADIENT_CURVE = Analysis(
     needs=(NEURAL,),
     table=_spikes,
     figure=gradient_figure,
+    metrics=(
+        Metric("gradient-noise", "gradient norm, 99th percentile / median", better="lower", split=None, read=_noise),
+    ),
 )
 
 
@@ -277,3 +287,26 @@ def _counted(folder: Path, recipe: Recipe) -> int:
     with torch.device("meta"):
         model = model_for(recipe, run.pipeline, run.translation_table)
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
+def gradient_sizes(run: Run) -> pd.DataFrame:
+    """Return the median of `gradient_quantiles` after warm-up, in one row."""
+    training = run.recipe.training
+    warm_up = training.warmup_updates if training.schedule in ("inverse-sqrt", "validation-decay") else 0
+    return gradient_quantiles(run, first=warm_up + 1, quantiles=[0.5])
+
+
+GRADIENT_SIZES = Analysis(
+    "How large is the gradient after warm-up?",
+    gradient_sizes,
+    source="thesis Figure 3.5",
+    metrics=(
+        Metric(
+            "gradient-norm", "gradient norm", better="lower", split=None, read=lambda found: found["norm"].item()
+        ),
+        Metric(
+            "gradient-component", "1,000 × gradient norm / √parameters", better="lower", split=None,
+            read=lambda found: 1000 * found["component"].item(),
+        ),
+    ),
+)  # fmt: skip

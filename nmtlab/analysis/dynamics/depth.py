@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import LOGGED_G
 from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
 from nmtlab.runs.run import Run
@@ -120,6 +121,37 @@ def _fit_table(values: pd.DataFrame) -> pd.DataFrame:
     return g_fits(values)[["run", "panel", "group", "slope", "correlation"]]
 
 
+def g_trends(values: pd.DataFrame) -> dict[str, float]:
+    """Return the quantities behind the thesis's statements on g.
+
+    Args:
+        values: rows of `g_by_depth`, of one run.
+
+    Returns:
+        By key of the metric: `g-slope-SIDE-PANEL`, the slope of g per layer, without the decoder's attention to the
+        encoder, NaN with a single layer; `g-slope-cross-attention`, that of the latter; `g-late-decoder`, the mean of g
+        in the upper half of the decoder, without its attention to the encoder; `g-output`, g of the norm after the
+        decoder's last layer.
+    """
+    slopes = g_fits(values).set_index(["group", "panel"])["slope"]
+    decoder = values[values["group"] == "decoder"]
+    output = values[(values["group"] == "final") & (values["side"] == "decoder")]
+    return {
+        **{f"g-slope-{side}-{panel}": slopes.get((side, panel), np.nan) for side in GROUPS[:2] for panel in _PANELS},
+        "g-slope-cross-attention": slopes.get(("decoder-encoder", "attention"), np.nan),
+        "g-late-decoder": decoder.loc[decoder["depth"] > decoder["depth"].max() / 2, "g"].mean(),
+        "g-output": output["g"].mean(),
+    }
+
+
+def _trend(key: str, label: str, better: Better = "higher") -> Metric:
+    return Metric(key, label, better=better, split=None, read=lambda values: g_trends(values)[key])
+
+
+G_SLOPES = tuple(
+    _trend(f"g-slope-{side}-{panel}", f"slope, {side} {panel}") for side in GROUPS[:2] for panel in _PANELS
+)
+
 G_BY_DEPTH = Analysis(
     "How does the learned g of ScaleNorm vary with depth?",
     g_by_depth,
@@ -127,6 +159,12 @@ G_BY_DEPTH = Analysis(
     needs=(LOGGED_G,),
     table=_fit_table,
     figure=depth_figure,
+    metrics=(
+        *G_SLOPES,
+        _trend("g-slope-cross-attention", "slope, decoder-encoder attention", "lower"),
+        _trend("g-late-decoder", "g, late decoder", "lower"),
+        _trend("g-output", "g, output"),
+    ),
 )
 
 
@@ -175,28 +213,3 @@ SLOPES_OF_G = Analysis(
     table=_first_and_last,
     figure=slopes_figure,
 )
-
-
-def g_trends(run: Run) -> dict[str, float]:
-    """Return the quantities behind the thesis's statements on g, at a run's best evaluation.
-
-    Returns:
-        `slope, SIDE PANEL`: the slope of g per layer, without the decoder's attention to the encoder, NaN with a single
-        layer; `slope, decoder-encoder attention`: that of the latter; `g, late decoder`: the mean of g in the upper
-        half of the decoder, without its attention to the encoder; `g, output`: g of the norm after the
-        decoder's last layer.
-
-    Raises:
-        RunError: as for `g_by_depth`.
-    """
-    values = G_BY_DEPTH.of(run)
-    slopes = g_fits(values).set_index(["group", "panel"])["slope"]
-    groups = [(side, panel) for side in ("encoder", "decoder") for panel in ("attention", "feed-forward")]
-    decoder = values[values["group"] == "decoder"]
-    output = values[(values["group"] == "final") & (values["side"] == "decoder")]
-    groups += [("decoder-encoder", "attention")]
-    return {
-        **{f"slope, {side} {panel}": float(slopes.get((side, panel), np.nan)) for side, panel in groups},
-        "g, late decoder": float(decoder.loc[decoder["depth"] > decoder["depth"].max() / 2, "g"].mean()),
-        "g, output": float(output["g"].mean()),
-    }

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import torch
@@ -10,6 +11,7 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import SELF_ATTENTION, in_direction
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
@@ -67,6 +69,23 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
+def _gradient_ratio(side: str, trained: bool) -> Metric:
+    """Return how much of the gradient remains after one side: log10 of the first norm's through the last one's."""
+
+    def read(found: pd.DataFrame) -> float:
+        gradients = found.loc[found["side"] == side, "gradient"]
+        return np.log10(gradients.iloc[0] / gradients.iloc[-1])
+
+    return Metric(
+        f"gradient-ratio-{side}" + ("" if trained else "-untrained"),
+        f"gradient ratio first/last norm: {side} (log10)" + ("" if trained else ", untrained"),
+        split="dev",
+        given={"sample": ENOUGH},
+        read=read,
+        find=lambda run, corpus: {"update": run.checkpoints.last_step if trained else 0},
+    )
+
+
 SIGNALS = Analysis(
     "How large are the inputs of each normalisation, and their gradients?",
     signals,
@@ -74,6 +93,7 @@ SIGNALS = Analysis(
     needs=(SELF_ATTENTION,),
     version=1,
     columns=tuple(_COLUMNS),
+    metrics=tuple(_gradient_ratio(side, trained) for trained in (True, False) for side in ("encoder", "decoder")),
 )
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric, Scoring
 from nmtlab.analysis.access.scoring import score_texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import CorpusError
@@ -192,4 +193,14 @@ PIVOTED = Analysis(
     version=1,
     columns=("between", "translation"),
     stored_as="pivot.pivoted",
+    metrics=(
+        Metric(
+            "pivot-bleu",
+            "test BLEU through English",
+            "score",
+            "BLEU",
+            scoring=Scoring(made_by="test BLEU through English", column="translation"),
+            if_diverged=0.0,
+        ),
+    ),
 )

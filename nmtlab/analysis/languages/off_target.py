@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.translations import translations
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.language_identification import UNDECIDED, LanguageClassifier
@@ -118,6 +120,22 @@ def off_target_of(
     return off_target(translations(run, corpus, of), references, corpus.target, classifier_of(texts))
 
 
+def _off_target(lines: Sequence[str], run: Run | None, corpus: ParallelCorpus) -> np.ndarray | None:
+    return None if run is None else off_target_lines(lines, corpus.target, _classifier(_trained_on(run, corpus)))
+
+
+@lru_cache(maxsize=4)
+def _classifier(texts: tuple[ParallelCorpus, ...]) -> LanguageClassifier:
+    return classifier_of(texts)
+
+
+def _trained_on(run: Run, corpus: ParallelCorpus) -> tuple[ParallelCorpus, ...]:
+    """Return a run's training texts, one of each language with another; they are kept beside the corpus."""
+    named = {frozenset((one.source, one.target)): one for one in run.recipe.corpora if not one.vocabulary_only}
+    folder = corpus.folder.parent
+    return tuple(ParallelCorpus.open(folder / one.name, one.source, one.target) for one in named.values())
+
+
 OFF_TARGET_OF = Analysis(
     "How many translations are in another language than the one that was asked for?",
     off_target_of,
@@ -125,5 +143,18 @@ OFF_TARGET_OF = Analysis(
     version=1,
     columns=tuple(
         "target lines blank undecided decided off_target share instead instead_share reference_share accuracy".split()
+    ),
+    metrics=(
+        Metric(
+            "off-target",
+            "off target (%)",
+            "proportion",
+            "%",
+            "lower",
+            find=lambda run, corpus: {"texts": _trained_on(run, corpus)},
+            read=lambda found: 100 * found["share"].iloc[0],
+            hits=_off_target,
+            translations="detokenized-test-bleu",
+        ),
     ),
 )

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 
 from nmtlab.alignment.aligner import AlignmentModel, translation_table
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import parent_of
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES, dressed
@@ -115,6 +116,17 @@ TYPES_OF_PARENT = Analysis(
     columns=("split", "types", "shared_types", "type_share", "tokens", "shared_tokens", "token_share"),
     stored_as="shared_types.shared_types",
     follows=(("parent", parent_of),),
+    metrics=tuple(
+        Metric(
+            f"types-in-parent-{split}",
+            f"source types in parent, {split} (%)",
+            "count",
+            "%",
+            split=None,
+            read=lambda found, split=split: 100 * found.set_index("split")["type_share"][split],
+        )
+        for split in ("train", "dev")
+    ),
 )
 
 

@@ -1,5 +1,7 @@
 """How do the norms of word vectors and the output biases vary with word frequency? (thesis Figure 3.2)"""
 
+import math
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -7,6 +9,7 @@ import torch
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import COUNTS, NEURAL, NORMS
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
 from nmtlab.figures.marks import some_words, with_words
@@ -159,6 +162,11 @@ def norm_figure(words: pd.DataFrame, bin_size: int = 256, points: bool = True, a
     return dressed(figure, "Norm of output embeddings, and biases, by frequency: median and range per bin", 460)
 
 
+def _bias_frequency(words: pd.DataFrame) -> float:
+    """Return the rank correlation of the output bias b_e with frequency (Figure 3.2); NaN without biases."""
+    return norm_correlations(words).set_index("quantity")["spearman"].get("bias", math.nan)
+
+
 NORMS_BY_FREQUENCY = Analysis(
     "Does the norm of a word's vector follow its frequency?",
     word_norms,
@@ -166,6 +174,9 @@ NORMS_BY_FREQUENCY = Analysis(
     needs=_NEEDS,
     table=norm_table,
     figure=norm_figure,
+    metrics=(
+        Metric("bias-frequency", "bias-frequency", better="lower", split=None, needs=(NEURAL,), read=_bias_frequency),
+    ),
 )
 
 

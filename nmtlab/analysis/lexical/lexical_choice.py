@@ -1,5 +1,6 @@
 """How well does a system choose its words, and what decides the choice? Thesis 3.2.6 in one table of numbers."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -7,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import COUNTS, in_direction
+from nmtlab.analysis.access.metric import Better, Metric
+from nmtlab.analysis.access.needs import COUNTS, Need, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
@@ -150,6 +152,30 @@ def lexical_choice(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.D
     return pd.DataFrame(quantities, columns=["quantity", "value", "count"])
 
 
+FREE_NORMS = Need(
+    "fixed norms",
+    "the norms of its word vectors are fixed",
+    "choose a run without fixnorm",
+    lambda run: not (run.recipe.model.neural and run.recipe.model.fixnorm),
+)
+
+
+def _quantity(quantity: str, better: Better = "higher", needs: tuple[Need, ...] = ()) -> Metric:
+    """Return a number of `lexical_choice`; what sentences add to it, if it is a ratio, is in `lexical_sums`."""
+    return Metric(
+        quantity.replace(" ", "-"),
+        quantity,
+        "ratio",
+        better=better,
+        needs=needs,
+        read=lambda found: dict(zip(found["quantity"], found["value"], strict=True)).get(quantity, math.nan),
+        stored=lambda run, corpus: LEXICAL_SUMS.stored(run, corpus=corpus),
+        amount="amount",
+        of="of",
+        where=("quantity", quantity),
+    )
+
+
 LEXICAL_CHOICE = Analysis(
     "How well does a run choose words: rare ones, names, copies?",
     lexical_choice,
@@ -157,6 +183,21 @@ LEXICAL_CHOICE = Analysis(
     needs=(COUNTS,),
     version=1,
     columns=("quantity", "value", "count"),
+    metrics=(
+        _quantity("rare recall"),
+        Metric(
+            "norm-frequency",
+            "norm-frequency",
+            better="zero",
+            needs=(FREE_NORMS,),
+            read=_quantity("norm-frequency").read,
+        ),
+        _quantity("norm decides", "lower", (FREE_NORMS,)),
+        _quantity("left shift", "zero"),
+        _quantity("alignment error", "lower"),
+        _quantity("right copies"),
+        Metric("lexicon-precision", "lexicon precision", read=_quantity("lexicon precision").read),
+    ),
 )
 
 

@@ -20,6 +20,7 @@ from nmtlab.analysis.search.planned_lengths import (
     LENGTH_COLUMNS,
     PLANNED_LENGTHS,
     compared_lengths,
+    error_metric,
     length_errors,
 )
 from nmtlab.errors import RunError
@@ -123,6 +124,18 @@ BASELINE_LENGTHS = Analysis(
     needs=(PLANNED_LENGTH,),
     version=1,
     columns=tuple(LENGTH_COLUMNS),
+    metrics=(
+        error_metric("linear-length-mae", "linear-fit MAE (tokens)", "error", given={"baseline": "linear"}),
+        error_metric("kernel-length-mae", "kernel MAE (tokens)", "error", given={"baseline": "kernel"}),
+        error_metric(
+            "kernel-length-top-5",
+            "reference length in the kernel's top 5 (share)",
+            "among 5",
+            "higher",
+            given={"baseline": "kernel"},
+        ),
+        error_metric("kernel-length-loss", "kernel loss (nats)", "nll", given={"baseline": "kernel"}),
+    ),
 )
 
 

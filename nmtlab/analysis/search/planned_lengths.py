@@ -13,6 +13,7 @@ import torch
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Better, Metric, Scoring
 from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS, in_direction
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
@@ -108,6 +109,13 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
     return compared_lengths(share, reference, drawn.lines)
 
 
+def error_metric(key: str, label: str, quantity: str, better: Better = "lower", **more: object) -> Metric:
+    """Return a number of `length_errors`."""
+    return Metric(
+        key, label, better=better, needs=(PLANNED_LENGTH,), read=lambda found: length_errors(found)[quantity], **more
+    )
+
+
 PLANNED_LENGTHS = Analysis(
     "How well does a run plan the lengths of its translations?",
     planned_lengths,
@@ -115,6 +123,11 @@ PLANNED_LENGTHS = Analysis(
     version=1,
     stored_as="lengths.planned_lengths",
     columns=tuple(LENGTH_COLUMNS),
+    metrics=(
+        error_metric("length-model-mae", "length-model MAE (tokens)", "error"),
+        error_metric("length-model-top-5", "reference length in top 5 (share)", "among 5", "higher"),
+        error_metric("length-model-loss", "length-model loss (nats)", "nll"),
+    ),
 )
 
 
@@ -171,6 +184,16 @@ ORACLE_LENGTHS = Analysis(
     version=1,
     stored_as="lengths.oracle_lengths",
     columns=("line", "text", "length", "log_prob"),
+    metrics=(
+        Metric(
+            "oracle-length-bleu",
+            "BLEU with oracle length, beam 4",
+            unit="BLEU",
+            needs=(PLANNED_LENGTH,),
+            given={"beam_size": 4},
+            scoring=Scoring(),
+        ),
+    ),
 )
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.models.interface import TranslationModel
@@ -69,6 +70,32 @@ def search_errors(
         yield [] if blank else [lengths | _compared(system.model, torch.tensor([source]), search, budget)]
 
 
+FEW = 200
+"""Number of sentences in a sample for slow searches: the widest beam, and exact search."""
+
+SAMPLED = f"(sample of {FEW})"
+"""In the labels of what is measured on a sample; earlier results without it are of the first lines."""
+
+
+def _rate(key: str, label: str, rate: str, better: Better = "lower") -> Metric:
+    """Return a number of `error_rates`."""
+    label = f"{label} {SAMPLED}"
+    return Metric(key, label, better=better, given={"sample": FEW}, read=lambda found: error_rates(found)[rate])
+
+
+def _share(key: str, label: str, outcome: str, better: Better = "lower") -> Metric:
+    """Return a percentage of the sentences."""
+    return Metric(
+        key,
+        f"{label} {SAMPLED}",
+        "proportion",
+        "%",
+        better,
+        given={"sample": FEW},
+        hits=lambda found: outcomes(found)[outcome],
+    )
+
+
 SEARCH_ERRORS = Analysis(
     "How often does beam search miss the best translation, and how often is that empty?",
     search_errors,
@@ -77,6 +104,13 @@ SEARCH_ERRORS = Analysis(
     columns=tuple(
         "line source_length reference_length beam_score beam_log_prob beam_length exact_score exact_log_prob "
         "exact_length empty_log_prob empty_rank expansions complete".split()
+    ),
+    metrics=(
+        _share("searched-exactly", "% searched exactly", "complete", "higher"),
+        _share("search-errors", "search errors of beam 4, %", "errors"),
+        _share("empty-global-best", "empty global best, %", "empty"),
+        _rate("global-best-length", "length of the global best", "length_ratio", "higher"),
+        _rate("empty-rank", "smallest beam with the empty one", "empty_rank", "higher"),
     ),
 )
 

@@ -1,5 +1,6 @@
 """How are sentences longer than any in training predicted and translated, and tokens near the end? (thesis 4.1)"""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import USABLE_BLEU, Metric, Scoring, Text
 from nmtlab.analysis.access.needs import DECODING, PLANNED_LENGTH, check_needs, in_direction
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.search.length_baselines import encoded_pairs, trained_lengths
@@ -97,12 +99,38 @@ def unseen_translations(run: Run, corpus: ParallelCorpus, told: bool = False, pa
     return pairs[["part", "line", "length"]].assign(text=[one.text for one in found])
 
 
+def _unseen_text(corpus: ParallelCorpus, run: Run | None) -> Text | None:
+    """Return the sentences of lengths that a run has not seen in training; None without a run."""
+    if run is None:
+        return None
+    pairs = unseen_pairs(run, corpus)
+    return Text(pairs["source"].tolist(), [pairs["target"].tolist()])
+
+
+def _unseen_bleu(key: str, label: str, told: bool) -> Metric:
+    return Metric(
+        key,
+        label,
+        "score",
+        "BLEU",
+        given={"told": told},
+        needs=(PLANNED_LENGTH,) if told else (),
+        scoring=Scoring(made_by=label, text=_unseen_text, enough=ENOUGH),
+        usable=USABLE_BLEU,
+        if_diverged=0.0,
+    )
+
+
 UNSEEN_TRANSLATIONS = Analysis(
     "How are sentences of lengths translated that training never saw?",
     unseen_translations,
     needs=DECODING,
     version=1,
     columns=("part", "line", "length", "text"),
+    metrics=(
+        _unseen_bleu("bleu-unseen-lengths", "BLEU, lengths unseen", told=False),
+        _unseen_bleu("bleu-unseen-lengths-oracle", "BLEU, lengths unseen, oracle length", told=True),
+    ),
 )
 
 
@@ -128,6 +156,13 @@ def reference_losses(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd
     return pairs[["part", "line", "length", "seen"]].assign(loss=losses)
 
 
+def _seen_losses(found: pd.DataFrame) -> dict[str, float]:
+    """Return `losses_by_seen`, NaN for fewer than `ENOUGH` unseen ones, and the `rise` from seen to unseen."""
+    losses = losses_by_seen(found)
+    unseen = losses["unseen"] if (~found["seen"]).sum() >= ENOUGH else math.nan
+    return {"seen": losses["seen"], "unseen": unseen, "rise": unseen - losses["seen"]}
+
+
 REFERENCE_LOSSES = Analysis(
     "What is the loss on references, and on pairs that were left out as too long?",
     reference_losses,
@@ -135,6 +170,19 @@ REFERENCE_LOSSES = Analysis(
     version=2,
     stored_as="reference_losses.reference_losses",
     columns=("part", "line", "length", "seen", "loss"),
+    metrics=(
+        Metric(
+            "loss-seen-lengths", "loss, lengths seen", better="lower", read=lambda found: _seen_losses(found)["seen"]
+        ),
+        Metric(
+            "loss-unseen-lengths",
+            "loss, lengths unseen",
+            better="lower",
+            read=lambda found: _seen_losses(found)["unseen"],
+        ),
+        Metric("loss-rise", "rise of the loss", better="lower", read=lambda found: _seen_losses(found)["rise"]),
+        Metric("unseen-sentences", "sentences, lengths unseen", read=lambda found: (~found["seen"]).sum()),
+    ),
 )
 
 
@@ -165,6 +213,14 @@ LOSSES_BY_REST = Analysis(
     version=1,
     stored_as="reference_losses.losses_by_rest",
     columns=("rest", "tokens", "loss"),
+    metrics=tuple(
+        Metric(key, label, better="lower", read=lambda found, ends=ends: loss_of_rests(found, *ends))
+        for key, label, ends in (
+            ("loss-last-token", "loss of the last token", (0, 0)),
+            ("loss-two-before-last", "loss of the two tokens before it", (1, 2)),
+            ("loss-other-tokens", "loss of all other tokens", (3,)),
+        )
+    ),
 )
 
 

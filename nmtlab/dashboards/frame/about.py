@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import Need
 from nmtlab.analysis.access.texts import Text
 from nmtlab.dashboards.frame.headings import headings
@@ -48,6 +49,7 @@ class About:
         most_runs: that a link chooses on it.
         tokens: what it answers about a token of a side, in a sentence (True) or as a word alone.
         token_needs: of the runs of which it can say that; `needs` if not given.
+        illustrates: analyses whose metrics it shows on single runs, or keys of single metrics.
         address: where in the page's address a sentence is; None if the page can say nothing of it with these runs.
     """
 
@@ -59,6 +61,7 @@ class About:
     most_runs: int = 4
     tokens: Mapping[tuple[Side, bool], str] = field(default_factory=dict)
     token_needs: tuple[Need, ...] | None = None
+    illustrates: tuple[Analysis | str, ...] = ()
     address: Address | None = None
 
 

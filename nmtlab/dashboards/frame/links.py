@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from urllib.parse import urlencode
 
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import unmet
+from nmtlab.analysis.metrics import analysis_of
 from nmtlab.dashboards.frame.about import About, Sentence, pages
 from nmtlab.dashboards.frame.systems import of_one_pair
 from nmtlab.figures.marks import Token
@@ -62,12 +64,17 @@ def links_to(runs: Sequence[Run], names: Collection[str] | None = None) -> str:
     return " · ".join(links)
 
 
+def pages_about(metric: Metric) -> list[str]:
+    """Return the names of the pages that illustrate a metric."""
+    return [page.name for page in pages() if {metric.key, analysis_of(metric)} & {*page.illustrates}]
+
+
 def link_to_line(table: str, measure: str, pair: str, system: str) -> str:
     """Return a link, as markup, to a line on the page Tables.
 
     Args:
         table: name of the table with its scale, such as `table-3.6.small`.
-        measure: a measure of the table.
+        measure: key of a metric of the table.
         pair, system: language pair and system of the line.
     """
     return _link(_page("tables"), table=table, measure=measure, line=line_key(pair, system))

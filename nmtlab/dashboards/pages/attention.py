@@ -49,6 +49,7 @@ PAGE = About(
         ("source", True): "Which target words attend to it?",
         ("target", True): "Which source words does it depend on?",
     },
+    illustrates=(PEAK_COUNTS, "left-shift", "alignment-error", "right-copies"),
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")

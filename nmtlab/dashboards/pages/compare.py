@@ -68,6 +68,7 @@ PAGE = About(
     needs=(_TRANSLATIONS,),
     tokens={("target", True): "Which systems get it right?"},
     address=_in_address,
+    illustrates=("test-bleu", "tokenized-test-bleu", "detokenized-test-bleu", "pivot-bleu"),
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")

@@ -1,6 +1,6 @@
 """Depth and g (thesis Figures 3.6 and 3.7)."""
 
-from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, SLOPES_OF_G
+from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, G_SLOPES, SLOPES_OF_G
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -9,7 +9,6 @@ from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.measures.quality import G_SLOPES
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -21,6 +20,7 @@ PAGE = About(
     ),
     name="depth",
     needs=G_BY_DEPTH.needs,
+    illustrates=(G_BY_DEPTH,),
 )
 
 FIRST = ("deep-de-en.pre-scalenorm", "deep-de-en.post-scalenorm")
@@ -47,8 +47,8 @@ def depth_page(workspace: Workspace | None = None) -> Page:
 
 def _over_seeds() -> str:
     """Return the verdicts on the claims that g grows with depth, if measured."""
-    slopes, claims = {measure.name for measure in G_SLOPES}, declared_claims()
-    tables = {claim.evidence for claim in claims if claim.measure.name in slopes}
+    slopes, claims = {metric.label for metric in G_SLOPES}, declared_claims()
+    tables = {claim.evidence for claim in claims if claim.metric.label in slopes}
     found = measured_claims(claims=[claim for claim in claims if claim.evidence in tables])
     verdicts = found.loc[found["metric"].isin(slopes), "verdict"].value_counts()
     counts = ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())

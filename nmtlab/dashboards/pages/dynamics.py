@@ -4,9 +4,11 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import NEURAL
+from nmtlab.analysis.access.translations import TRANSLATED
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
-from nmtlab.analysis.dynamics.convergence import FLOOR, convergence
-from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, LOSS_CURVE, gradient_quantiles
+from nmtlab.analysis.dynamics.convergence import CONVERGENCE, FLOOR, TRAIN_PERPLEXITY, convergence
+from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, GRADIENT_SIZES, LOSS_CURVE, gradient_quantiles
+from nmtlab.analysis.dynamics.signals import SIGNALS
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -19,8 +21,8 @@ from nmtlab.dashboards.widgets.controls import columns, row
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.running.trainability import map_path, read_map
 from nmtlab.experiments.shown.trainability import trainability_view
+from nmtlab.experiments.trainability import MAP, map_path
 from nmtlab.figures.view import View
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -31,6 +33,7 @@ PAGE = About(
     question="Which systems learn faster, and whose gradient norms stay stable? (thesis Figures 3.4 and 3.5)",
     name="dynamics",
     needs=(NEURAL,),
+    illustrates=(TRANSLATED, TRAIN_PERPLEXITY, CONVERGENCE, GRADIENT_SIZES, GRADIENT_CURVE, SIGNALS),
 )
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
@@ -136,7 +139,7 @@ def _progress(runs: list[Run]) -> str:
 def _trainings(workspace: Workspace) -> tuple[list[str], str]:
     """Return the training settings of the available maps, and a message if there are none."""
     try:
-        maps = read_map(map_path(workspace))
+        maps = MAP.read(map_path(workspace))
     except NmtlabError as error:
         return [], str(error)
     missing = "" if len(maps) else "No trainability map yet: run 'nmtlab trainability'."

@@ -7,7 +7,7 @@ import pandas as pd
 
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.dashboards.frame.links import link_to_line, links_to
+from nmtlab.dashboards.frame.links import link_to_line, links_to, pages_about
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
@@ -90,9 +90,9 @@ def _links_by_pair(found: pd.DataFrame, available: set[str], workspace: Workspac
     by_text = {claim.text: claim for claim in declared_claims()}
     for line in found.itertuples():
         claim = by_text[line.claim]
-        evidence = link_to_line(claim.stored, line.metric, line.pair, line.system)
+        evidence = link_to_line(claim.stored, claim.metric.key, line.pair, line.system)
         runs = [open_run(name, workspace) for name in line.runs if name in available]
-        shown = links_to(runs, claim.pages)
+        shown = links_to(runs, pages_about(claim.metric))
         yield f"{escape(line.text)}: evidence in {evidence}" + (f"; underlying runs in {shown}" if shown else "")
 
 

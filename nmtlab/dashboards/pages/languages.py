@@ -8,7 +8,7 @@ import pandas as pd
 from nmtlab.analysis.access.needs import NEURAL, SEVERAL_DIRECTIONS, Need, parent_of
 from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS
 from nmtlab.analysis.languages.movement import MOVEMENT
-from nmtlab.analysis.languages.shared_words import WORDS_OF_PARENT, word_kinds
+from nmtlab.analysis.languages.shared_words import TYPES_OF_PARENT, WORDS_OF_PARENT, word_kinds
 from nmtlab.analysis.states.neighbours import source_neighbours
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.page import Page
@@ -48,6 +48,7 @@ PAGE = About(
     most_runs=1,
     tokens=dict.fromkeys((("source", True), ("source", False)), "How far did its vector move from the parent's?"),
     token_needs=(NEURAL, _PARENT),
+    illustrates=(TYPES_OF_PARENT,),
 )
 
 FIRST = ("child-gl-en.4000.transfer-bpe.related-parent.s1",)

@@ -45,6 +45,7 @@ PAGE = About(
         ("source", True): "Which translations has the lexical module learned?",
         ("source", False): "Which translations has the lexical module learned?",
     },
+    illustrates=("lexicon-precision",),
 )
 
 FIRST = ("small-tr-en.fixnorm-lex.s1",)

@@ -52,6 +52,7 @@ PAGE = About(
         ("target", False): "How long is its vector for its frequency?",
         ("source", True): "Where was the encoder in nearly the same state?",
     },
+    illustrates=(NORMS_BY_FREQUENCY, "norm-frequency", "rare-recall"),
 )
 
 FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1")

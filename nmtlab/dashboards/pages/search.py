@@ -18,6 +18,8 @@ from nmtlab.analysis.search.planned_lengths import (
 )
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.search_tree import best_so_far, ended_hypotheses, first_empty_rank, ranked
+from nmtlab.analysis.search.searched import SEARCHED
+from nmtlab.analysis.search.unseen_lengths import REFERENCE_LOSSES
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
@@ -57,6 +59,7 @@ PAGE = About(
     name="search",
     needs=(NEURAL, _SEARCHES),
     tokens={("target", True): "Where does the beam keep or drop it?"},
+    illustrates=(SEARCH_ERRORS, SEARCHED, REFERENCE_LOSSES),
 )
 
 FIRST = ("multi30k-de-en.small",)

@@ -6,6 +6,8 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.metric import Metric
+from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.links import line_key
 from nmtlab.dashboards.frame.page import Page
@@ -15,20 +17,20 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer, row, show_if
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments import published, with_published
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims, overall
-from nmtlab.experiments.measures.quality import Measure
-from nmtlab.experiments.results.judgement import RULE, is_signed
+from nmtlab.experiments.measured import all_measured
+from nmtlab.experiments.results.collected import published
+from nmtlab.experiments.results.judgement import RULE
+from nmtlab.experiments.results.results import Results
 from nmtlab.experiments.results.scored import Scored
 from nmtlab.experiments.results.signatures import printed_signatures, signatures
-from nmtlab.experiments.results.stored import Stored, read_cells, stored_tables
-from nmtlab.experiments.results.summary import in_words, rounded, stored_summary
+from nmtlab.experiments.results.summary import in_words, rounded, with_published
 from nmtlab.experiments.running.cells import NOT_RUN
 from nmtlab.experiments.shown.tables import table_figure
 from nmtlab.experiments.tables.declaration import Table as Declaration
 from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
-from nmtlab.workspace import RESULTS, Workspace
+from nmtlab.workspace import Workspace
 
 PAGE = About(
     place=1,
@@ -47,7 +49,7 @@ class TablesPage(Page):
     """A table with its figure, the trainings of the selected line and the sentences of the selected training."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._stored = {one.name: one for one in stored_tables((workspace.results, RESULTS))}
+        self._stored = {one.name: one for one in all_measured(workspace)}
         titles = [(f"{one.table.name}, {one.scale}: {one.table.title}", name) for name, one in self._stored.items()]
         self.table = widgets.Dropdown(description="Table", options=titles, layout=_WIDE)
         self.measure = widgets.Dropdown(description="Measure", options=[])
@@ -85,12 +87,12 @@ class TablesPage(Page):
         super().__init__(PAGE, state, sections, body)
 
     @property
-    def _chosen(self) -> Stored:
+    def _chosen(self) -> Results:
         return self._stored[self.table.value]
 
     @property
-    def _measure(self) -> Measure:
-        return next(one for one in self._chosen.table.measures if one.name == self.measure.value)
+    def _measure(self) -> Metric:
+        return find_metric(self.measure.value)
 
     def _open(self) -> None:
         """Read the numbers of the chosen table."""
@@ -98,14 +100,15 @@ class TablesPage(Page):
         if self.table.value is None:
             return
         stored = self._chosen
-        cells, whole = read_cells(stored.path), stored_summary(stored, self._workspace)
+        cells, whole = stored.cells, stored.summary()
         measured = set(cells["metric"])
-        offer(self.measure, [measure.name for measure in stored.table.measures if measure.name in measured])
+        metrics = [metric for metric in find_metrics(stored.table.metrics) if metric.key in measured]
+        offer(self.measure, [(metric.label, metric.key) for metric in metrics])
         show_if(stored.table.baseline, self.draw)
         self._cells, self._whole = cells, whole
-        claims = [claim for claim in declared_claims() if claim.evidence == stored.path.name]
+        claims = [claim for claim in declared_claims() if claim.stored == stored.name]
         if claims:
-            self.claims.show(overall(measured_claims(stored.path.parent, claims, self._workspace)))
+            self.claims.show(overall(measured_claims(stored.folder, claims, self._workspace)))
 
     def _sum_up(self) -> None:
         self._summary = pd.DataFrame()
@@ -114,7 +117,7 @@ class TablesPage(Page):
         if self._whole.empty:
             return
         stored, measure = self._chosen, self._measure
-        summary = with_published(self._whole[self._whole["metric"] == measure.name], stored.table)
+        summary = with_published(self._whole[self._whole["metric"] == measure.key], stored.table)
         begun = summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
         self.lines.show(_lines(summary[begun], stored, _difference(stored.table, measure)))
         if not self.lines.chosen:
@@ -140,7 +143,7 @@ class TablesPage(Page):
         picked = cells[[key == self.lines.value for key in _keys(cells)]]
         same_row = cells[cells["row"].isin(picked["row"])]
         row = picked["row"].iloc[0] if len(picked) else None
-        scored = Scored.of(self._chosen, self._measure, row, self._workspace) if row else None
+        scored = Scored.of(self._chosen, self._measure, row) if row else None
         self.trainings.offer(picked, same_row[same_row["column"] == self._chosen.table.baseline], scored)
 
     def _clicked(self, point: dict[str, Any]) -> None:
@@ -156,15 +159,15 @@ def _keys(lines: pd.DataFrame) -> list[str]:
     return [line_key(pair, system) for pair, system in zip(lines["row"], lines["column"], strict=True)]
 
 
-def _difference(table: Declaration, measure: Measure) -> str:
+def _difference(table: Declaration, measure: Metric) -> str:
     """Return the difference that is compared, in words; empty if there is no baseline."""
     if not table.baseline:
         return ""
     baseline = system_labels(table)[table.baseline]
-    return f"|system| − |{baseline}|" if is_signed(measure) else f"system − {baseline}"
+    return f"|system| − |{baseline}|" if measure.better == "zero" else f"system − {baseline}"
 
 
-def _lines(summed: pd.DataFrame, stored: Stored, difference: str) -> pd.DataFrame:
+def _lines(summed: pd.DataFrame, stored: Results, difference: str) -> pd.DataFrame:
     """Return the lines of a summary for display."""
     keys, summed = _keys(summed), labelled(summed, stored.table, stored.scale)
     names = {"row": "text", "column": "system", "mean": "measured", "bounds": "measured, 95 %", "seeds": "seeds"}
@@ -187,15 +190,15 @@ def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
     return [in_words(*ends) for ends in zip(lines[low], lines[high], strict=True)]
 
 
-def _provenance(stored: Stored, measure: Measure) -> str:
+def _provenance(stored: Results, measure: Metric) -> str:
     """Say where a table comes from, and what its differences are."""
     table = stored.table
-    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path.name}."]
+    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path().name}."]
     if sources := list(published(table.name)["source"].unique()):
         other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
     if table.baseline:
-        better = "below" if measure.lower_is_better else "above"
+        better = "below" if measure.better != "higher" else "above"
         parts.append(f"Differences are {_difference(table, measure)}; better is {better} 0.")
     return " ".join(parts)
 
@@ -205,7 +208,7 @@ def _missing(not_begun: Sequence[str]) -> str:
     return f" Not run yet: {' · '.join(not_begun)}." if len(not_begun) else ""
 
 
-def _reading(stored: Stored, measure: Measure) -> str:
+def _reading(stored: Results, measure: Metric) -> str:
     """Say what counts as a difference, what the systems lack, and how the score was computed."""
     table = stored.table
     parts = [RULE] if table.baseline else []
@@ -216,13 +219,12 @@ def _reading(stored: Stored, measure: Measure) -> str:
     return " ".join(parts)
 
 
-def _signatures(stored: Stored, measure: Measure) -> pd.DataFrame:
+def _signatures(stored: Results, measure: Metric) -> pd.DataFrame:
     found = signatures(stored.table, stored.scale)
-    return found[found["metric"] == measure.name]
+    return found[found["metric"] == measure.key]
 
 
 def _earlier(cells: pd.DataFrame, table: Declaration) -> str:
     """Say which measures of a table's cells the table no longer has, after a space; empty if there are none."""
-    declared = {measure.name for measure in table.measures}
-    others = [name for name in cells["metric"].unique() if name not in declared]
+    others = [name for name in cells["metric"].unique() if name not in table.metrics]
     return f" Measured earlier by other definitions, and not shown: {', '.join(others)}." if others else ""

@@ -9,13 +9,14 @@ from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.widgets.controls import offer, row
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table
+from nmtlab.experiments.measured import all_measured
+from nmtlab.experiments.results.curves import with_dev_curves
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.stored import stored_tables
-from nmtlab.experiments.shown.effects import effect_view, with_dev_curves
+from nmtlab.experiments.shown.effects import effect_view
 from nmtlab.experiments.tables.labels import row_label
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.figures.view import View
-from nmtlab.workspace import RESULTS, Workspace
+from nmtlab.workspace import Workspace
 
 _MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."
 
@@ -55,9 +56,9 @@ class Effects(widgets.VBox):
 def _available(workspace: Workspace) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the systems with dev scores of each table and row, the table's baseline first."""
     found, kept = {}, Kept.of(workspace)
-    for stored in stored_tables((workspace.results, RESULTS)):
+    for stored in all_measured(workspace):
         with suppress(NmtlabError):  # a damaged file must not take the page with it
-            for text, systems in with_dev_curves(stored, kept).items():
+            for text, systems in with_dev_curves(stored.table, stored.cells, kept).items():
                 if stored.scale == "small" and len(systems) > 1:
                     found[stored.table.name, text] = tuple(
                         sorted(systems, key=lambda name: name != stored.table.baseline)

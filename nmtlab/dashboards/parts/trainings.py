@@ -63,7 +63,7 @@ class Trainings(widgets.VBox):
         """Offer the trainings of a system.
 
         Args:
-            cells: cells of the system, as returned by `experiments.results`.
+            cells: cells of the system, lines of `CELLS`.
             baseline: cells of the baseline system; empty if there is none.
             scored: the sentences that the number is of, if there are any.
         """

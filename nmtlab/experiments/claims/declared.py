@@ -7,39 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from nmtlab.analysis.access.metric import Metric
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.claims.settings import Change
-from nmtlab.experiments.measures.attention import FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED
-from nmtlab.experiments.measures.languages import PIVOT_BLEU, SACRE_BLEU, SHARED_TYPES
-from nmtlab.experiments.measures.lexical import (
-    ALIGNMENT_ERROR,
-    BIAS_FREQUENCY,
-    LEFT_SHIFT,
-    LEXICON_PRECISION,
-    NORM_FREQUENCY,
-    RARE_RECALL,
-    RIGHT_COPIES,
-)
-from nmtlab.experiments.measures.quality import (
-    CONVERGED,
-    CROSS_SLOPE,
-    DEV_BLEU,
-    FIRST_GRADIENT_LEFT,
-    G_SLOPES,
-    GRADIENT_NOISE,
-    GRADIENT_NORM,
-    LATE_G,
-    OUTPUT_G,
-    TEST_BLEU,
-    TOKENIZED_TEST_BLEU,
-    TRAIN_PERPLEXITY,
-    Measure,
-)
-from nmtlab.experiments.measures.search import EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH
+from nmtlab.experiments.claims.settings import change
 from nmtlab.experiments.results.judgement import Question
+from nmtlab.experiments.results.schemas import CELLS, SENTENCES
 from nmtlab.experiments.tables.declaration import SCALES, Row, Scale, Table
 from nmtlab.experiments.tables.labels import system_labels
-from nmtlab.experiments.tables.length_planning import BY_LENGTH, BY_LOG_PROB, BY_REWARD, LENGTHS, LIKELIEST_ALONE, RISE
 from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.workspace import PUBLISHED
 
@@ -60,23 +35,6 @@ ORIGINS: Mapping[Origin, str] = {
 """Whose claim it is, in words. What the thesis claims, it claims from its results; what it proposes, expects or
 conjectures, it did not measure; what is asked here, it leaves open."""
 
-_TEST_SCORES = (TEST_BLEU, TOKENIZED_TEST_BLEU, SACRE_BLEU)
-_SHOWN_BY: Mapping[str, tuple[Measure, ...]] = {
-    "compare": (*_TEST_SCORES, PIVOT_BLEU),
-    "dynamics": (
-        *_TEST_SCORES, DEV_BLEU, TRAIN_PERPLEXITY, CONVERGED, GRADIENT_NORM, GRADIENT_NOISE, *FIRST_GRADIENT_LEFT,
-    ),
-    "norms": (NORM_FREQUENCY, BIAS_FREQUENCY, RARE_RECALL),
-    "attention": (FIRST_EXCESS, LAST_EXCESS, MOVED_GAIN, PEAKS_LINKED, LEFT_SHIFT, ALIGNMENT_ERROR, RIGHT_COPIES),
-    "lexicon": (LEXICON_PRECISION,),
-    "languages": SHARED_TYPES,
-    "depth": (*G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
-    "search": (
-        EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, *BY_LOG_PROB, *BY_LENGTH, *BY_REWARD, *LIKELIEST_ALONE, *LENGTHS, RISE,
-    ),
-}  # fmt: skip
-"""The dashboard pages, by name, and the measures that each illustrates on single runs."""
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -86,14 +44,14 @@ class Claim:
         text: the claim, as a sentence.
         source: where it is made.
         table: where it was measured.
-        measure: the number; one of the table's measures.
+        metric: the number; one of the table's metrics.
         system: a column of the table.
         expects: the claimed direction.
-        than: another column; or a number; or another measure of the same system, such as BLEU at another beam, with
+        than: another column; or a number; or another metric of the same system, such as BLEU at another beam, with
             which it is compared seed by seed.
         but: rows of the table that the claim excludes.
         absolute: compare absolute values.
-        tolerance: the largest difference that still counts as none, in points of the measure, for claims that a system
+        tolerance: the largest difference that still counts as none, in points of the metric, for claims that a system
             is at least as good.
         scale: scale of the table.
         origin: whose claim it is.
@@ -102,10 +60,10 @@ class Claim:
     text: str
     source: str
     table: Table
-    measure: Measure
+    metric: Metric
     system: str
     expects: Literal["higher", "lower"]
-    than: str | float | Measure
+    than: str | float | Metric
     but: tuple[Row, ...] = ()
     absolute: bool = False
     tolerance: float = 0.0
@@ -116,29 +74,25 @@ class Claim:
     def question(self) -> Question:
         """What is asked of each row of the table."""
         null = -self.tolerance if self.expects == "higher" else self.tolerance
-        measure, than = self.measure, self.than
-        if not isinstance(than, str | float):
-            measure, than = Change(measure, than), 0.0
-        return Question(measure, self.system, than, self.expects, null or 0.0, absolute=self.absolute)
-
-    @property
-    def pages(self) -> list[str]:
-        """Names of the dashboard pages that show what the claim is about."""
-        return [page for page, measures in _SHOWN_BY.items() if self.measure in measures]
+        metric, than = self.metric, self.than
+        if isinstance(than, Metric):
+            metric, than = change(metric, than), 0.0
+        return Question(metric, self.system, than, self.expects, null or 0.0, absolute=self.absolute)
 
     @property
     def direction(self) -> str:
         """The difference that is the effect, and the side of 0 on which the claim expects it."""
-        difference = self._difference
+        difference = self.difference
         if self.expects == "higher":
             return f"{difference}, expected above {f'−{self.tolerance:g}' if self.tolerance else '0'}"
         return f"{difference}, expected below {self.tolerance:g}"
 
     @property
-    def _difference(self) -> str:
+    def difference(self) -> str:
+        """The difference that is the effect, by the labels of what is compared."""
         labels = system_labels(self.table)
-        if not isinstance(self.than, str | float):
-            return f"{labels[self.system]}: {self.measure.name} − {self.than.name}"
+        if isinstance(self.than, Metric):
+            return f"{labels[self.system]}: {self.metric.label} − {self.than.label}"
         system, than = (
             f"|{name}|" if self.absolute else f"{name}"
             for name in (labels.get(name, name) for name in (self.system, self.than))
@@ -147,18 +101,18 @@ class Claim:
 
     @property
     def stored(self) -> str:
-        """Table and scale, as in `Stored.name`."""
+        """Table and scale, as in `Results.name`."""
         return f"{self.table.name}.{self.scale}"
 
     @property
     def sentences(self) -> str:
         """Name of the file, beside the cells of its table, with the part that sentences have in differences."""
-        return f"{self.stored}.sentences.csv"
+        return f"{self.stored}{SENTENCES.ending}"
 
     @property
     def evidence(self) -> str:
         """Name of the file with the measured cells of its table."""
-        return f"{self.stored}.csv"
+        return f"{self.stored}{CELLS.ending}"
 
 
 @cache
@@ -185,12 +139,12 @@ def questions_about(table: Table) -> list[Question]:
 def _claim(line: Mapping[str, str], where: str) -> Claim:
     _check(line["table"], "table", _TABLES, where)
     table = _TABLES[line["table"]]
-    measures = {measure.name: measure for measure in table.measures}
+    metrics = {metric.key: metric for metric in find_metrics(table.metrics)}
     rows = {row.name: row for row in table.rows}
-    columns = [system.name for system in table.systems]
+    columns = [system.name for system in table.columns]
     but = [name for name in line["except"].split(";") if name]
     for field, known in (
-        ("metric", measures), ("column", columns), ("scale", SCALES), ("expected", _EXPECTED), ("origin", ORIGINS)
+        ("metric", metrics), ("column", columns), ("scale", SCALES), ("expected", _EXPECTED), ("origin", ORIGINS)
     ):  # fmt: skip
         _check(line[field], field, known, where)
     for name in but:
@@ -200,10 +154,10 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
         text=line["claim"],
         source=line["source"],
         table=table,
-        measure=measures[line["metric"]],
+        metric=metrics[line["metric"]],
         system=line["column"],
         expects=line["expected"],  # type: ignore[arg-type]
-        than=_than(line["than"], columns, measures, where),
+        than=_than(line["than"], columns, metrics, where),
         but=tuple(rows[name] for name in but),
         absolute=line["absolute"] == "yes",
         tolerance=_number(line["tolerance"] or "0", "tolerance", where),
@@ -212,10 +166,10 @@ def _claim(line: Mapping[str, str], where: str) -> Claim:
     )
 
 
-def _than(text: str, columns: Collection[str], measures: Mapping[str, Measure], where: str) -> str | float | Measure:
+def _than(text: str, columns: Collection[str], metrics: Mapping[str, Metric], where: str) -> str | float | Metric:
     if text in columns:
         return text
-    return measures[text] if text in measures else _number(text, "than", where)
+    return metrics[text] if text in metrics else _number(text, "than", where)
 
 
 _TABLES: Mapping[str, Table] = {table.name: table for table in TABLES}

@@ -12,14 +12,14 @@ from typing import NamedTuple, get_args
 
 import pandas as pd
 
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
-from nmtlab.experiments.claims.settings import Change
-from nmtlab.experiments.measures.quality import Measure, OfSentences
+from nmtlab.experiments.claims.settings import changes, hindrance
 from nmtlab.experiments.results.judgement import Answer, answered, is_begun, judged, with_aim
 from nmtlab.experiments.results.kept import STILL_RISING, Kept, largest_late_gain
-from nmtlab.experiments.results.sentences import read_sentences, spread_of
+from nmtlab.experiments.results.results import Results
+from nmtlab.experiments.results.sentences import spread_of
 from nmtlab.experiments.results.statistics import Verdict
-from nmtlab.experiments.results.stored import read_cells, version
 from nmtlab.experiments.tables.corpora import (
     ConcatenatedCorpus,
     Corpus,
@@ -28,8 +28,8 @@ from nmtlab.experiments.tables.corpora import (
     SyntheticCorpus,
     SyntheticFamily,
 )
-from nmtlab.experiments.tables.declaration import Row, Scale, Setup, System
-from nmtlab.experiments.tables.labels import is_artificial, row_label, text_name
+from nmtlab.experiments.tables.declaration import Column, Row, Scale, Setup
+from nmtlab.experiments.tables.labels import is_artificial, row_label, text_title
 from nmtlab.workspace import RESULTS, Workspace
 
 COLUMNS = [
@@ -81,10 +81,10 @@ def measured_claims(
         NmtlabError: a file is damaged.
     """
     claims, workspace = declared_claims() if claims is None else claims, workspace or Workspace.find()
-    tables = [folder / evidence for evidence in dict.fromkeys(claim.evidence for claim in claims)]
-    tables = [path for path in tables if path.is_file()]
+    found = {claim.stored: Results(claim.table, claim.scale, workspace, folder) for claim in claims}
+    tables = [results for results in found.values() if results.exists]
     kept = Kept.of(workspace) if tables else Kept(frozenset())
-    frames = [_of_table(path, [claim for claim in claims if claim.evidence == path.name], kept) for path in tables]
+    frames = [_of_table(one, [claim for claim in claims if claim.stored == one.name], kept) for one in tables]
     if not frames:
         return pd.DataFrame(columns=COLUMNS)
     order = {claim.text: place for place, claim in enumerate(claims)}
@@ -102,8 +102,8 @@ def judged_claims(
 
     Args:
         claims: all that are about the table.
-        cells: lines of `nmtlab.experiments.results.collected.results`.
-        sentences: lines of `nmtlab.experiments.results.sentences`.
+        cells: lines of `CELLS`.
+        sentences: lines of `SENTENCES`.
         kept: what is kept of the table's trainings; if not given, everything is.
     """
     return _frame([line for claim in claims for line in _lines(claim, cells, sentences, kept)])
@@ -113,12 +113,11 @@ _latest: dict[Path, tuple[object, pd.DataFrame]] = {}
 """What was judged last about each table, after what it was judged from: pages ask for the same again and again."""
 
 
-def _of_table(path: Path, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
+def _of_table(results: Results, claims: Sequence[Claim], kept: Kept) -> pd.DataFrame:
     """Judge claims about the table in a file, if anything has changed since the last time."""
-    sentences = path.parent / claims[0].sentences
-    judged_from = ([*claims], kept, version(path), version(sentences))
+    path, judged_from = results.path(), ([*claims], kept, results.version)
     if path not in _latest or _latest[path][0] != judged_from:
-        found = judged_claims(claims, read_cells(path)[_NEEDED], read_sentences(sentences), kept)
+        found = judged_claims(claims, results.cells[_NEEDED], results.sentences, kept)
         _latest[path] = judged_from, found
     return _latest[path][1]
 
@@ -165,27 +164,28 @@ def _lines(claim: Claim, cells: pd.DataFrame, sentences: pd.DataFrame, kept: Kep
     rows = {row.name: row for row in claim.table.rows if row not in claim.but}
     asked, own = claim.question, _cells_of(claim, cells)
     for name, some in own[own["row"].isin(list(rows))].groupby("row", sort=False):
-        systems = (one for one in claim.table.systems if claim.table.leaves_out(rows[str(name)], one, claim.scale))
+        systems = (one for one in claim.table.columns if claim.table.leaves_out(rows[str(name)], one, claim.scale))
         if not {*asked.compared} & {one.name for one in systems} and is_begun(asked, some):
             question = with_aim(asked, claim.table, str(name), [row.name for row in claim.but])
             spread = spread_of(sentences, str(name), asked.measure, asked.system, asked.than, claim.absolute)
             compared = some[some["column"].isin(question.compared)]
-            text = budget(compared, rows[str(name)], claim.scale, claim.measure)
+            text = budget(compared, rows[str(name)], claim.scale, claim.metric)
             shown = next(system for system in question.compared if system in set(compared["column"]))
             found = answered(question, some, claim.table.converging, spread, kept)
-            if isinstance(asked.measure, Change):
+            if isinstance(claim.than, Metric):
                 there = cells[(cells["row"] == name) & (cells["column"] == claim.system)]
-                found = replace(found, hindrance=found.hindrance or asked.measure.hindrance(there))
+                found = replace(found, hindrance=found.hindrance or hindrance(claim.metric, claim.than, there))
             label = row_label(rows[str(name)], claim.scale)
-            marked = mark(claim.measure, [one for one in claim.table.systems if one.name in question.compared])
+            marked = mark(claim.metric, [one for one in claim.table.columns if one.name in question.compared])
             artificial, late = is_artificial(rows[str(name)], claim.scale), largest_late_gain(compared)
             yield _Line(claim, str(name), label, artificial, shown, marked, text, late, found)
 
 
 def _cells_of(claim: Claim, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with the number that a claim is about."""
-    measure = claim.question.measure
-    return measure.among(cells) if isinstance(measure, Change) else cells[cells["metric"] == measure.name]
+    if isinstance(claim.than, Metric):
+        return changes(claim.metric, claim.than, cells)
+    return cells[cells["metric"] == claim.metric.key]
 
 
 def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
@@ -198,7 +198,7 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
         "text": [line.text for line in lines],
         "artificial": [line.artificial for line in lines],
         "system": [line.system for line in lines],
-        "metric": [line.claim.measure.name for line in lines],
+        "metric": [line.claim.metric.label for line in lines],
         "mark": [line.mark for line in lines],
         "budget": [line.budget for line in lines],
         "late_gain": [line.late_gain if line.late_gain > STILL_RISING else math.nan for line in lines],
@@ -207,35 +207,35 @@ def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
     return judged([line.answer for line in lines]).assign(**about)[COLUMNS]
 
 
-def budget(cells: pd.DataFrame, row: Row, scale: Scale, measure: Measure) -> str:
+def budget(cells: pd.DataFrame, row: Row, scale: Scale, metric: Metric) -> str:
     """Return the most updates of some cells, and the text of their row: "after at most 800 updates, ...".
 
     Args:
-        cells: lines of `nmtlab.experiments.results.collected.results`.
+        cells: lines of `CELLS`.
         row: their row.
         scale: the scale at which they were run.
-        measure: their number.
+        metric: their number.
     """
     setup, updates = row.at[scale], cells["updates"].dropna()
     parts = [f"after at most {int(updates.max()):,} updates"] if len(updates) else []
     parts += [_text_of(setup.corpus)] if isinstance(setup, Setup) else []
-    parts += [f"tested on {text_name(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
-    parts += ["scored on dev, which also selected the checkpoints"] if _is_of_dev(measure) else []
+    parts += [f"tested on {text_title(setup.tested)}"] if isinstance(setup, Setup) and setup.tested else []
+    parts += ["scored on dev, which also selected the checkpoints"] if _is_of_dev(metric) else []
     return ", ".join(parts)
 
 
-def _is_of_dev(measure: Measure) -> bool:
-    return isinstance(measure, OfSentences) and measure.split == "dev"
+def _is_of_dev(metric: Metric) -> bool:
+    return metric.kind == "score" and metric.split == "dev"
 
 
-def mark(measure: Measure, systems: Iterable[System]) -> str:
+def mark(metric: Metric, systems: Iterable[Column]) -> str:
     """Return what the interval of a number leaves out, in a few words; empty if nothing.
 
     Args:
-        measure: the number.
+        metric: the number.
         systems: those that are compared.
     """
-    parts = ["the choice of the best dev evaluation"] if _is_of_dev(measure) else []
+    parts = ["the choice of the best dev evaluation"] if _is_of_dev(metric) else []
     parts += [f"the tuning of {system.label or system.name}" for system in systems if not system.seeded]
     return " and ".join(parts)
 

@@ -8,37 +8,34 @@ from typing import Any
 
 import pandas as pd
 
+from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run
+from nmtlab.experiments.results.schemas import CELL, CELLS, Schema
+from nmtlab.experiments.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run, status_of
 from nmtlab.experiments.tables.declaration import Scale, Table
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import PUBLISHED, Workspace
 
-_PRINTED = ["table", "row", "column", "metric", "value", "difference", "mark", "source"]
-
-COLUMNS = [
-    "table", "scale", "row", "column", "metric", "seed", "value", "status", "published", "published_difference",
-    "published_mark", "corpus", "recipe", "run", "minutes", "updates", "commit", "machine",
-]  # fmt: skip
-
-CELL = ["row", "column", "metric", "seed"]
-"""What a value is of; a table has several of a cell if it was trained on several machines."""
-
-NUMBERS = {"value": float, "minutes": float, "seed": "Int64", "updates": "Int64"}
-"""Type of each numeric column."""
+_PUBLISHED = Schema(
+    ".csv",
+    "table of published values",
+    ("table", "row", "column", "metric", "value", "difference", "mark", "source"),
+    key=("row", "column", "metric"),
+    remedy="correct it",
+)
 
 _NOT_PRINTED = {"published": "", "published_difference": "", "published_mark": ""}
 
 
-def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
+def collected_cells(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     """Return the values of a table's cells whose training has ended, without the rows whose text is not available.
 
     Returns:
         One line per cell and metric: `table`, `scale`, `row`, `column`, `metric`; `seed`, missing for a system without
         randomness; `value`, missing if there is none (a training that diverged before its first checkpoint has
-        BLEU 0); `status` of the run, or `not run`; `published`, `published_difference` and
+        BLEU 0); `status` of the run, or `not run`, or `need diverged`; `published`, `published_difference` and
         `published_mark` as printed; `corpus`; `recipe`, with the changes to it; `run`; `minutes` and `updates` of
         training; `commit` of nmtlab (+ if there were uncommitted changes); `machine`.
 
@@ -48,16 +45,17 @@ def results(table: Table, scale: Scale, workspace: Workspace) -> pd.DataFrame:
     printed = _printed(table.name)
     lines = []
     for cells, corpus, runs in made_rows(table, scale, workspace):
-        for measure in table.measures:
-            values = {name: measure.value(run, corpus) for name, run in runs.items() if can_translate(run)}
+        for measure in find_metrics(table.metrics):
+            values = {name: value_of(measure, run, corpus) for name, run in runs.items() if can_translate(run)}
             lost = [name for name, run in runs.items() if run.status == "diverged" and name not in values]
-            values |= dict.fromkeys(lost, measure.of_nothing)
+            values |= dict.fromkeys(lost, measure.if_diverged)
             for cell in cells:
-                line = _about(cell) | _made(runs.get(cell.run))
-                line |= {"table": table.name, "scale": scale, "metric": measure.name}
+                run = runs.get(cell.run)
+                line = _about(cell) | {"status": status_of(cell, run, workspace)} | (_made(run) if run else {})
+                line |= {"table": table.name, "scale": scale, "metric": measure.key}
                 line["value"] = values.get(cell.run)
-                lines.append(line | printed.get((cell.row, cell.column, measure.name), _NOT_PRINTED))
-    return pd.DataFrame(lines, columns=COLUMNS).astype(NUMBERS)
+                lines.append(line | printed.get((cell.row, cell.column, measure.key), _NOT_PRINTED))
+    return CELLS.frame(lines)
 
 
 def made_rows(
@@ -94,56 +92,43 @@ def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.Da
     An earlier value from another machine stands beside the one from here, which comes first.
 
     Args:
-        measured: lines of `results`.
-        kept: lines of `results` from another time or machine; cells that are no longer in the table are dropped.
+        measured: lines of `collected_cells`.
+        kept: likewise, from another time or machine; cells that are no longer in the table are dropped.
         table: its declaration.
     """
     orders = {
         "row": [row.name for row in table.rows],
-        "metric": [measure.name for measure in table.measures],
-        "column": [system.name for system in table.systems],
+        "metric": list(table.metrics),
+        "column": [system.name for system in table.columns],
     }
     run = [lines[lines["status"] != NOT_RUN] for lines in (measured, kept)]
     cells = pd.concat([*run, measured, kept], ignore_index=True)
     first = ~cells.duplicated(CELL)
-    cells = cells[first | (cells["value"].notna() & ~cells.duplicated([*CELL, "machine"]))]
+    cells = cells[first | (cells["value"].notna() & ~cells.duplicated(CELLS.key))]
     for name, order in orders.items():
         cells = cells[cells[name].isin(order)]
-    positions = [cells[name].map(order.index) for name, order in orders.items()]
-    ordered = pd.concat([*positions, cells["seed"]], axis=1).sort_values([*orders, "seed"], kind="stable").index
-    return cells.loc[ordered].reset_index(drop=True)
+    places = {name: {one: place for place, one in enumerate(order)} for name, order in orders.items()}
+    return cells.sort_values(
+        [*orders, "seed"], key=lambda some: some.map(places[some.name]) if some.name in places else some,
+        kind="stable", ignore_index=True,
+    )  # fmt: skip
 
 
-def _printed(table: str) -> dict[tuple[str, str, str], dict[str, str]]:
+def _printed(table: str) -> dict[Any, dict[Any, str]]:
     """Return the published values by row, column and metric."""
-    return {
-        (line.row, line.column, line.metric): {
-            "published": line.value,
-            "published_difference": line.difference,
-            "published_mark": line.mark,
-        }
-        for line in published(table).itertuples()
-    }
+    names = {"value": "published", "difference": "published_difference", "mark": "published_mark"}
+    return published(table).set_index(["row", "column", "metric"])[[*names]].rename(columns=names).to_dict("index")
 
 
 def _about(cell: Cell) -> dict[str, Any]:
-    return {
-        "row": cell.row,
-        "column": cell.column,
-        "seed": cell.seed,
-        "corpus": cell.texts[0].name,
-        "recipe": cell.label,
-        "run": cell.run,
-    }
+    about = {"row": cell.row, "column": cell.column, "seed": cell.seed, "run": cell.run}
+    return about | {"corpus": cell.texts[0].name, "recipe": cell.label}
 
 
-def _made(run: Run | None) -> dict[str, Any]:
-    """Return the status, cost and provenance of a run."""
-    if run is None:
-        return {"status": NOT_RUN}
+def _made(run: Run) -> dict[str, Any]:
+    """Return the cost and provenance of a run."""
     end = run.log.metrics("end")
     return {
-        "status": run.status,
         "minutes": end["seconds"].iloc[-1] / 60 if len(end) else math.nan,
         "updates": end["step"].iloc[-1] if len(end) else None,
         **provenance(run.environment),
@@ -162,7 +147,4 @@ def published(table: str, folder: Path = PUBLISHED) -> pd.DataFrame:
         `difference` (to the baseline, if printed), verbatim; `mark` († for differences called insignificant);
         `source`.
     """
-    path = folder / f"{table}.csv"
-    if not path.exists():
-        return pd.DataFrame(columns=_PRINTED)
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    return _PUBLISHED.read(folder / f"{table}{_PUBLISHED.ending}")

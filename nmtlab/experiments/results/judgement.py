@@ -5,20 +5,19 @@ print(judged(lines))
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
-from nmtlab.experiments.measures.attention import PeakShare
-from nmtlab.experiments.measures.lexical import Finding, LexicalRatio
-from nmtlab.experiments.measures.quality import Converged, Counted, Measure, ShareOfSentences
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.experiments.results.collected import published
 from nmtlab.experiments.results.kept import Kept
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
 from nmtlab.experiments.results.statistics import (
     DECIDED,
@@ -35,8 +34,7 @@ from nmtlab.experiments.results.statistics import (
     values_by_system,
     verdict,
 )
-from nmtlab.experiments.results.stored import read_cells
-from nmtlab.experiments.running.cells import NOT_RUN
+from nmtlab.experiments.running.cells import NEED_DIVERGED, NOT_RUN
 from nmtlab.experiments.tables.declaration import Table
 from nmtlab.workspace import RESULTS
 
@@ -77,7 +75,7 @@ class Question:
         absolute: compare absolute values.
     """
 
-    measure: Measure
+    measure: Metric
     system: str
     than: str | float
     expects: Literal["higher", "lower"]
@@ -98,27 +96,27 @@ class Answer:
 
     Args:
         question: the question.
-        estimate: the difference and its interval.
-        pooled_p: p with the variance of the seeds pooled over systems; NaN for shares.
-        equivalence_p: p of the tests that the difference is within the bound; NaN if there is none.
-        seeds_needed: seeds per system with which the aim would be detected; None if there is no aim or no such number.
-        interval: what the interval covers.
         seeds: number of seeds; of two systems with seeds, the smaller one.
         hindrance: why nothing can be decided; empty if something can.
         runs: names of the runs with a value.
         kept: whether these runs, or what the number was computed from, are still there.
+        estimate: the difference and its interval.
+        interval: what the interval covers.
+        pooled_p: p with the variance of the seeds pooled over systems; NaN for shares and counted numbers.
+        equivalence_p: p of the tests that the difference is within the bound; NaN if there is none.
+        seeds_needed: seeds per system with which the aim would be detected; None if there is no aim or no such number.
     """
 
     question: Question
-    estimate: Estimate
-    pooled_p: float
-    equivalence_p: float
-    seeds_needed: int | None
-    interval: str
     seeds: int
     hindrance: str
     runs: tuple[str, ...]
     kept: bool
+    estimate: Estimate
+    interval: str
+    pooled_p: float = math.nan
+    equivalence_p: float = math.nan
+    seeds_needed: int | None = None
 
 
 def is_begun(question: Question, cells: pd.DataFrame) -> bool:
@@ -126,7 +124,7 @@ def is_begun(question: Question, cells: pd.DataFrame) -> bool:
 
     Args:
         question: the question.
-        cells: lines of `collected.results` of one row and metric.
+        cells: lines of `CELLS` of one row and metric.
     """
     return bool((cells["column"].isin(question.compared) & (cells["status"] != NOT_RUN)).any())
 
@@ -142,7 +140,7 @@ def answered(
 
     Args:
         question: the question.
-        cells: lines of `collected.results` of one row and metric, of all systems.
+        cells: lines of `CELLS` of one row and metric, of all systems.
         converging: names of the systems over which the variance of a seed is pooled for `pooled_p`, if their mean
             score is usable.
         sentences: of `spread_of`, if known.
@@ -155,31 +153,25 @@ def answered(
     compared = [cell for cell in _cells(cells) if cell.column in question.compared]
     known = [cell for cell in compared if cell.value == cell.value]
     counts = [len({cell.seed for cell in known if cell.column == name}) for name in _with_seeds(question, compared)]
-    common = {
-        "question": question,
-        "seeds": min(counts, default=0),
-        "hindrance": _hindrance(question, compared, min(counts, default=0)),
-        "runs": tuple(dict.fromkeys(cell.run for cell in known)),
-        "kept": is_kept,
-    }
-    if isinstance(question.measure, Converged):
-        return Answer(**common, **_UNTESTED, **_of_runs(question, known), interval=SEEDS_ALONE)
-    if isinstance(question.measure, Counted):
-        exact = _counted(question, known)
-        return Answer(**common, **_UNTESTED, estimate=exact, seeds_needed=None, interval=NOTHING)
-    if isinstance(question.measure, ShareOfSentences) and not isinstance(question.than, str) and sentences and known:
-        share = _of_share(question.than, question.null, known, sentences)
-        return Answer(**common, **_UNTESTED, estimate=share, seeds_needed=None, interval=AND_SENTENCES)
+    seeds, runs = min(counts, default=0), tuple(dict.fromkeys(cell.run for cell in known))
+    common = (question, seeds, _hindrance(question, compared, seeds), runs, is_kept)
+    if question.measure.kind == "outcome":
+        line, needed = _of_runs(question, known)
+        return Answer(*common, line, SEEDS_ALONE, seeds_needed=needed)
+    if question.measure.kind == "count":
+        return Answer(*common, _counted(question, known), NOTHING)
+    if question.measure.kind == "proportion" and not isinstance(question.than, str) and sentences and known:
+        return Answer(*common, _of_share(question.than, question.null, known, sentences), AND_SENTENCES)
     found = compare(cells, question.system, question.than, _usable(question, cells) & {*converging}, sentences)
     line = found.welch.estimate(question.null)
     known_aim = math.isfinite(line.detectable) and question.aim > 0
     return Answer(
-        **common,
-        estimate=line,
+        *common,
+        line,
+        SEEDS_ALONE if sentences is None else AND_SENTENCES,
         pooled_p=found.pooled.estimate(question.null).p,
         equivalence_p=found.welch.equivalence_p(question.bound),
         seeds_needed=found.welch.seeds_needed(question.aim) if known_aim else None,
-        interval=SEEDS_ALONE if sentences is None else AND_SENTENCES,
     )
 
 
@@ -222,8 +214,8 @@ def with_aim(question: Question, table: Table, row: str, but: Collection[str] = 
         row: a row of the table.
         but: rows whose published differences do not count.
     """
-    metric, is_of_runs = question.measure.name, isinstance(question.measure, Converged)
-    effect, of_bleu = _published_distance(question, table, row, but), "BLEU" in metric
+    metric, is_of_runs = question.measure.key, question.measure.kind == "outcome"
+    effect, of_bleu = _published_distance(question, table, row, but), question.measure.unit == "BLEU"
     most = 1.0 if isinstance(question.than, str) else max(question.than, 1 - question.than)
     usual = most if is_of_runs else ONE_BLEU if of_bleu else math.nan
     asked_about = np.fmax(effect, measured_gain(table, row, metric))
@@ -241,27 +233,18 @@ def measured_gain(table: Table, row: str, metric: str) -> float:
     Args:
         table: its declaration.
         row: a row of the table.
-        metric: name of a measure.
+        metric: key of a metric.
     """
     if table.gain is None:
         return math.nan
-    cells = read_cells(RESULTS / f"{table.gain.table.name}.small.csv")
+    cells = CELLS.read(RESULTS / f"{table.gain.table.name}.small{CELLS.ending}")
     means = cells[(cells["row"] == row) & (cells["metric"] == metric)].groupby("column")["value"].mean()
     return float(means.get(table.gain.system, math.nan) - means.get(table.gain.than, math.nan))
 
 
-def is_signed(measure: Measure) -> bool:
-    """Return whether the best value of a measure is 0, so that systems are compared by absolute values."""
-    return isinstance(measure, Finding | LexicalRatio | PeakShare) and measure.signed
-
-
-_UNTESTED: Mapping[str, float] = {"pooled_p": math.nan, "equivalence_p": math.nan}
-"""What shares and counted numbers lack."""
-
-
 def _published_distance(question: Question, table: Table, row: str, but: Collection[str]) -> float:
     """Return the distance of the published difference of the row, else the smallest of any; NaN if there is none."""
-    numbers = _published_numbers(table.name, question.measure.name)
+    numbers = _published_numbers(table.name, question.measure.key)
     if not {*question.compared} <= {*numbers.columns}:
         return math.nan
     values = numbers.abs() if question.absolute else numbers
@@ -328,7 +311,7 @@ def _hindrance(question: Question, compared: Sequence[_Cell], seeds: int) -> str
         return f"fewer than {ENOUGH_SEEDS} seeds"
     usable = question.measure.usable
     means = [fmean(cell.value for cell in compared if cell.column == name) for name in question.compared]
-    return "" if max(means) >= usable else f"neither system reaches {question.measure.name} {usable:g}"
+    return "" if max(means) >= usable else f"neither system reaches {question.measure.label} {usable:g}"
 
 
 def _missing(question: Question, compared: Sequence[_Cell]) -> Iterator[str]:
@@ -343,10 +326,11 @@ def _missing(question: Question, compared: Sequence[_Cell]) -> Iterator[str]:
             yield f"{name}: {_kind(status, question.measure)}{_seeds(seeds, len(cells))}"
 
 
-def _kind(status: str, measure: Measure) -> str:
+def _kind(status: str, measure: Metric) -> str:
     if status == "finished":
-        return "too early to tell" if isinstance(measure, Converged) else "no such number"
-    return {NOT_RUN: NOT_RUN, "diverged": "diverged without a score"}.get(status, "not finished")
+        return "too early to tell" if measure.kind == "outcome" else "no such number"
+    said = {NOT_RUN: NOT_RUN, "diverged": "diverged without a score", NEED_DIVERGED: "what it needs diverged"}
+    return said.get(status, "not finished")
 
 
 def _seeds(seeds: Sequence[int | None], cells: int) -> str:
@@ -361,16 +345,15 @@ def _with_seeds(question: Question, compared: Sequence[_Cell]) -> list[str]:
     return [name for name in question.compared if name not in without]
 
 
-def _of_runs(question: Question, known: Sequence[_Cell]) -> dict[str, Any]:
-    """Return the difference of shares of runs, which is counted and not averaged."""
+def _of_runs(question: Question, known: Sequence[_Cell]) -> tuple[Estimate, int | None]:
+    """Return the difference of shares of runs, which is counted and not averaged, and the runs that it needs."""
     outcomes = [[cell.value for cell in known if cell.column == name] for name in question.compared]
     counts = [(int(sum(some)), len(some)) for some in outcomes]
-    nothing = Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan)
     if not all(runs for _, runs in counts):
-        return {"estimate": nothing, "seeds_needed": None}
+        return Estimate(math.nan, math.nan, math.nan, 0.0, math.nan, math.nan), None
     than = None if isinstance(question.than, str) else question.than
     line = difference_of_runs(*counts) if than is None else share_of_runs(*counts[0], than)
-    return {"estimate": line, "seeds_needed": runs_needed(than, question.aim)}
+    return line, runs_needed(than, question.aim)
 
 
 def _of_share(than: float, null: float, known: Sequence[_Cell], sentences: Spread) -> Estimate:

@@ -10,15 +10,15 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from nmtlab.runs.environment import provenance
+from nmtlab.experiments.results.schemas import Schema
 from nmtlab.runs.listing import machines_of_runs
-from nmtlab.runs.packed import machines_in, packed_runs
+from nmtlab.runs.packed import machines_in
 from nmtlab.workspace import EVIDENCE, RESULTS, Workspace
 
-LATE_GAINS = RESULTS / "late-gains.csv"
-"""One line per run of the evidence with dev scores, written by `tests/oracles/late_gains.py`."""
+GAINS = Schema("late-gains.csv", "table of late gains", ("run", "machine", "gain"), {"gain": float})
 
-_GAINED = ["run", "machine", "gain"]
+LATE_GAINS = RESULTS / GAINS.ending
+"""One line per run of the evidence with dev scores, written by `tests/oracles/late_gains.py`."""
 
 STILL_RISING = 1.0
 """More BLEU than this in the last fifth of a training: it was ended too early for small differences to mean much."""
@@ -48,7 +48,7 @@ class Kept:
         another training: processors round differently. Of a seed that was trained on several, one is enough.
 
         Args:
-            cells: lines of `nmtlab.experiments.results.collected.results` with a value.
+            cells: lines of `CELLS` with a value.
         """
         kept: dict[tuple[str, object], bool] = {}
         made = zip(*(cells[name].tolist() for name in ("column", "seed", "run", "machine")), strict=True)
@@ -68,23 +68,11 @@ def late_gain(evaluations: pd.DataFrame) -> float:
     return float(evaluations["bleu"].max() - before.max()) if len(before) else np.nan
 
 
-def packed_late_gains(workspace: Workspace) -> pd.DataFrame:
-    """Return run, machine and late `gain` of each packed run that a workspace shows and that has dev scores."""
-    runs, _ = packed_runs(workspace)
-    scored = {name: run.log.metrics("validation") for name, run in runs.items()}
-    lines = [
-        (name, provenance(runs[name].environment)["machine"], round(late_gain(evaluations), 3))
-        for name, evaluations in scored.items()
-        if len(evaluations)
-    ]
-    return pd.DataFrame(lines, columns=_GAINED).dropna(ignore_index=True)
-
-
 def largest_late_gain(cells: pd.DataFrame) -> float:
     """Return the largest late gain of any system, as a mean over its seeds; NaN if no dev scores are stored.
 
     Args:
-        cells: lines of `nmtlab.experiments.results.collected.results`.
+        cells: lines of `CELLS`.
     """
     known = _late_gains()
     gains = [known.get(key, np.nan) for key in zip(cells["run"], cells["machine"], strict=True)]
@@ -93,5 +81,5 @@ def largest_late_gain(cells: pd.DataFrame) -> float:
 
 @cache
 def _late_gains() -> Mapping[tuple[str, str], float]:
-    lines = pd.read_csv(LATE_GAINS) if LATE_GAINS.is_file() else pd.DataFrame(columns=_GAINED)
-    return {(run, machine): gain for run, machine, gain in lines[_GAINED].itertuples(index=False)}
+    lines = GAINS.read(LATE_GAINS).itertuples(index=False)
+    return {(run, machine): gain for run, machine, gain in lines}

@@ -2,24 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from nmtlab.analysis.access.metric import Metric, Text
 from nmtlab.analysis.access.translations import text_digest
-from nmtlab.errors import NmtlabError
+from nmtlab.analysis.metrics import as_scored, find_metric, find_metrics, scored_text, scorer_of, sums_among, sums_of
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
-from nmtlab.experiments.measures.quality import (
-    Measure,
-    OfSentences,
-    RatioOfSentences,
-    ShareOfTranslations,
-    Text,
-    percent,
-)
 from nmtlab.experiments.results.collected import made_rows
-from nmtlab.experiments.results.judgement import Question, is_signed
+from nmtlab.experiments.results.judgement import Question
+from nmtlab.experiments.results.schemas import SENTENCES
 from nmtlab.experiments.results.statistics import Spread, sentence_spread
 from nmtlab.experiments.running.cells import Cell, cells_of
 from nmtlab.experiments.tables.declaration import Scale, Table
@@ -27,15 +20,13 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
-KEYS = ["row", "metric", "system", "than"]
-COLUMNS = [*KEYS, "variance", "freedom", "sentences", "signature"]
-_NUMBERS = {"variance": float, "freedom": float}
-
 ALONE = ""
 """Stands for the other system where a ratio is compared with a number."""
 
 _RATIO = "ratio of sums"
 """The signature of ratios, shares among them."""
+
+_OF_SPREAD = (*SENTENCES.key, "variance", "freedom")
 
 _Pair = tuple[tuple[str, str], bool]
 _Line = tuple[bool, str, str, float, float, int, str]
@@ -50,7 +41,7 @@ def sentence_spreads(
         table: its declaration.
         scale: the scale at which it was run.
         workspace: contains the text.
-        translations: of all seeds, as of `scored.hypotheses`; those of other text are ignored.
+        translations: of all seeds, as of `hypotheses`; those of other text are ignored.
         asked: what is asked of the table besides the differences to its baseline, such as by claims.
 
     Returns:
@@ -69,43 +60,29 @@ def sentence_spreads(
     for cells, corpus, runs in made_rows(there, scale, workspace):
         run = next(iter(runs.values()), None)
         own = translations[translations["row"] == cells[0].row]
-        for measure in table.measures:
+        for measure in find_metrics(table.metrics):
             pairs = _pairs(table, measure, asked)
-            if isinstance(measure, OfSentences):
+            if measure.kind == "score":
                 found = _of_scores(measure, corpus, run, own, [pair for pair, _ in pairs])
-            elif isinstance(measure, ShareOfTranslations):
-                found = _of_ratios(_sums_among(measure, corpus, run, own), pairs)
-            elif isinstance(measure, RatioOfSentences):
-                found = _of_ratios(_sums_of_runs(measure, corpus, cells, runs), pairs)
+            elif measure.translations:
+                found = _of_ratios(_sums_among(measure, corpus, run, own, _by_key(cells, runs)), pairs)
+            elif measure.kind in ("ratio", "proportion"):
+                found = _of_ratios(_sums_of_runs(measure, corpus, _by_key(cells, runs)), pairs)
             else:
                 continue
             lines += [(cells[0].row, _compared(measure, absolute), *line) for absolute, *line in found]
-    return pd.DataFrame(lines, columns=COLUMNS).astype(_NUMBERS)
+    return SENTENCES.frame(lines)
 
 
 def with_kept_sentences(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Return the lines of `sentence_spreads`, and earlier ones of pairs that have none now."""
-    return pd.concat([one for one in (found, kept) if len(one)] or [found]).drop_duplicates(KEYS, ignore_index=True)
-
-
-def read_sentences(path: Path) -> pd.DataFrame:
-    """Return the saved lines of `sentence_spreads`; empty if the file does not exist.
-
-    Raises:
-        NmtlabError: the file is damaged.
-    """
-    if not path.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    try:
-        return pd.read_csv(path, dtype={"than": str})[COLUMNS].astype(_NUMBERS).fillna({"than": ALONE})
-    except (ValueError, KeyError, OSError) as error:
-        raise NmtlabError(
-            f"{path}: not a table of variances ({error})", "write it again with 'nmtlab reproduce --save'"
-        ) from error
+    return pd.concat([one for one in (found, kept) if len(one)] or [found]).drop_duplicates(
+        SENTENCES.key, ignore_index=True
+    )
 
 
 def spread_of(
-    lines: pd.DataFrame, row: str, measure: Measure, system: str, than: str | float, absolute: bool = False
+    lines: pd.DataFrame, row: str, measure: Metric, system: str, than: str | float, absolute: bool = False
 ) -> Spread | None:
     """Return the part of the sentences in the difference of two systems; None if it is not known.
 
@@ -117,44 +94,44 @@ def spread_of(
         than: name of another one, or a number, from which all differences vary alike.
         absolute: whether two systems are compared by absolute values.
     """
-    other, name = (than, _compared(measure, absolute)) if isinstance(than, str) else (ALONE, measure.name)
-    for *keys, variance, freedom in zip(*(lines[column].tolist() for column in (*KEYS, *_NUMBERS)), strict=True):
+    other, name = (than, _compared(measure, absolute)) if isinstance(than, str) else (ALONE, measure.key)
+    for *keys, variance, freedom in zip(*(lines[column].tolist() for column in _OF_SPREAD), strict=True):
         if keys[:2] == [row, name] and {*keys[2:]} <= {system, other}:
             return Spread(variance, freedom)
     return None
 
 
-def _compared(measure: Measure, absolute: bool) -> str:
-    """Return the name of a measure in the lines, given whether systems are compared by absolute values."""
-    return f"|{measure.name}|" if absolute else measure.name
+def _compared(measure: Metric, absolute: bool) -> str:
+    """Return the key of a metric in the lines, given whether systems are compared by absolute values."""
+    return f"|{measure.key}|" if absolute else measure.key
 
 
-def _pairs(table: Table, measure: Measure, asked: Sequence[Question]) -> list[_Pair]:
+def _pairs(table: Table, measure: Metric, asked: Sequence[Question]) -> list[_Pair]:
     """Return the pairs of systems that are compared by a measure, each once, and whether by absolute values."""
-    others = [system.name for system in table.systems if table.baseline and system.name != table.baseline]
-    pairs = [((name, table.baseline), is_signed(measure)) for name in others]
+    others = [system.name for system in table.columns if table.baseline and system.name != table.baseline]
+    pairs = [((name, table.baseline), measure.better == "zero") for name in others]
     pairs += [
         ((one.system, one.than), one.absolute)
         for one in asked
-        if one.measure.name == measure.name and isinstance(one.than, str)
+        if one.measure.key == measure.key and isinstance(one.than, str)
     ]
     return list({(frozenset(pair), absolute): (pair, absolute) for pair, absolute in reversed(pairs)}.values())[::-1]
 
 
 def _of_scores(
-    measure: OfSentences,
+    measure: Metric,
     corpus: ParallelCorpus,
     run: Run | None,
     translations: pd.DataFrame,
     pairs: Sequence[tuple[str, str]],
 ) -> list[_Line]:
     text, made = _translated(measure, corpus, run, translations)
-    texts = {key: measure.scored(lines, corpus.target) for key, lines in made.items()}
+    texts = {key: as_scored(measure, lines, corpus.target) for key, lines in made.items()}
     pairs = [pair for pair in pairs if {*pair} <= {column for column, _ in texts}]
     if not pairs:
         return []
-    metric = measure.metric(corpus.target)
-    references = [measure.scored(lines, corpus.target) for lines in text.references]
+    metric = scorer_of(measure, corpus.target)
+    references = [as_scored(measure, lines, corpus.target) for lines in text.references]
     counts = sentence_statistics(list(texts.values()), references, metric)
     scores, sentences = resampled_scores(counts, corpus_score(metric)), counts.shape[1]
     metric.corpus_score(next(iter(texts.values())), references)  # the signature has the number of references
@@ -166,11 +143,11 @@ def _of_scores(
 
 
 def _translated(
-    score: OfSentences, corpus: ParallelCorpus, run: Run | None, translations: pd.DataFrame
+    score: Metric, corpus: ParallelCorpus, run: Run | None, translations: pd.DataFrame
 ) -> tuple[Text, dict[tuple[str, int], list[str]]]:
     """Return the text that a score is of, and its translations by system and seed."""
-    own = translations[(translations["split"] == score.split) & (translations["measure"] == score.made_by)]
-    text = score.text(corpus, run) if len(own) else None
+    own = translations[(translations["split"] == score.split) & (translations["measure"] == score.scoring.made_by)]
+    text = scored_text(score, corpus, run) if len(own) else None
     if text is None:
         return Text([], []), {}
     there = own[own["text"] == text_digest(text.sources)].sort_values("line").groupby(["column", "seed"])
@@ -178,21 +155,30 @@ def _translated(
 
 
 def _sums_among(
-    share: ShareOfTranslations, corpus: ParallelCorpus, run: Run | None, translations: pd.DataFrame
+    share: Metric,
+    corpus: ParallelCorpus,
+    run: Run | None,
+    translations: pd.DataFrame,
+    runs: Mapping[tuple[str, int], Run],
 ) -> dict[tuple[str, int], np.ndarray]:
-    _, made = _translated(share.of, corpus, run, translations)
-    return {key: percent(share.among(lines)) for key, lines in made.items()}
+    _, made = _translated(find_metric(share.translations), corpus, run, translations)
+    found = {key: sums_among(share, lines, runs.get(key), corpus) for key, lines in made.items()}
+    return {key: sums for key, sums in found.items() if sums is not None}
 
 
 def _rows_with_runs(table: Table, scale: Scale, workspace: Workspace) -> set[str]:
     return {cell.row for cell in cells_of(table, scale) if workspace.run_folder(cell.run).exists()}
 
 
+def _by_key(cells: Sequence[Cell], runs: Mapping[str, Run]) -> dict[tuple[str, int], Run]:
+    """Return the runs of cells by system and seed."""
+    return {(cell.column, cell.seed or 0): runs[cell.run] for cell in cells if cell.run in runs}
+
+
 def _sums_of_runs(
-    ratio: RatioOfSentences, corpus: ParallelCorpus, cells: Sequence[Cell], runs: Mapping[str, Run]
+    ratio: Metric, corpus: ParallelCorpus, runs: Mapping[tuple[str, int], Run]
 ) -> dict[tuple[str, int], np.ndarray]:
-    asked = {(cell.column, cell.seed or 0): runs[cell.run] for cell in cells if cell.run in runs}
-    found = {key: ratio.sums(run, corpus) for key, run in asked.items()}
+    found = {key: sums_of(ratio, run, corpus) for key, run in runs.items()}
     return {key: sums for key, sums in found.items() if sums is not None}
 
 
@@ -200,7 +186,7 @@ def _of_ratios(sums: Mapping[tuple[str, int], np.ndarray], pairs: Sequence[_Pair
     """Return the lines of a ratio, of each pair and of each system alone.
 
     Args:
-        sums: of `RatioOfSentences`, by system and seed.
+        sums: of `nmtlab.analysis.metrics.sums_of`, by system and seed.
         pairs: of systems, and whether they are compared by absolute values.
     """
     if not sums:

@@ -1,19 +1,17 @@
 """How each score of a table was computed, and the most that word systems can reach."""
 
 import pandas as pd
-from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.base import Metric as Scorer
 
 from nmtlab.analysis.access.ceiling import word_ceiling
-from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.experiments.measures.quality import Bleu, Measure, OfSentences
+from nmtlab.analysis.metrics import find_metrics, is_detokenized, scorer_of
 from nmtlab.experiments.results.collected import rows_with_text
+from nmtlab.experiments.results.schemas import SIGNATURES
 from nmtlab.experiments.running.cells import Cell
 from nmtlab.experiments.tables.declaration import Scale, Setup, Table
 from nmtlab.workspace import Workspace
 
 _ROUNDED = 0.05
-
-COLUMNS = ["row", "metric", "language", "signature"]
 
 _FEW = 3
 """As many measures with one signature are named; of more, their number is."""
@@ -23,36 +21,30 @@ def signatures(table: Table, scale: Scale) -> pd.DataFrame:
     """Return the signatures of a table's scores, for one reference.
 
     Returns:
-        A line for each row that is run at this scale and each measure that is a score of translations: `row`, `metric`;
+        A line for each row that is run at this scale and each metric that is a score of translations: `row`, `metric`;
         the target `language`; `signature`, whose tokenizer is `none` for BLEU of Moses tokens (multi-bleu).
     """
     lines = []
     for row in table.rows:
         setup = row.at[scale]
         language = (setup.tested or setup.corpus).target if isinstance(setup, Setup) else ""
-        metrics = {measure.name: _metric(measure, language) for measure in table.measures if language}
-        lines += [(row.name, name, language, _signature(metric)) for name, metric in metrics.items() if metric]
-    return pd.DataFrame(lines, columns=COLUMNS)
+        scores = [one for one in find_metrics(table.metrics) if one.scoring and language]
+        lines += [(row.name, one.key, language, _signature(scorer_of(one, language))) for one in scores]
+    return SIGNATURES.frame(lines)
 
 
 def printed_signatures(found: pd.DataFrame) -> list[str]:
     """Return the lines of `signatures` as text, those with one signature together."""
     lines = []
     for signature, some in found.groupby("signature", sort=False):
-        names, languages = (list(dict.fromkeys(some[name])) for name in ("metric", "language"))
+        keys, languages = (list(dict.fromkeys(some[name])) for name in ("metric", "language"))
+        names = [one.label for one in find_metrics(keys)]
         measures = ", ".join(names) if len(names) <= _FEW else f"{len(names)} measures"
         lines.append(f"{measures} into {', '.join(languages)}: {signature}")
     return lines
 
 
-def _metric(measure: Measure, language: str) -> Metric | None:
-    """Return the metric of a measure; those that do not choose one use sacrebleu's on detokenized text."""
-    if isinstance(measure, OfSentences):
-        return measure.metric(language)
-    return bleu_metric(default_tokenizer(language)) if "BLEU" in measure.name else None
-
-
-def _signature(metric: Metric) -> str:
+def _signature(metric: Scorer) -> str:
     metric.corpus_score([""], [[""]])  # the signature has the number of references
     return str(metric.get_signature())
 
@@ -76,5 +68,5 @@ def ceilings(table: Table, scale: Scale, workspace: Workspace) -> dict[str, floa
 
 def _is_limited(cell: Cell, language: str) -> bool:
     """Return whether a cell is of a word system whose joined words are scored."""
-    scores = [measure for measure in cell.measures if isinstance(measure, Bleu) and measure.split == "test"]
-    return cell.recipe.text.segmentation == "word" and any(score.is_detokenized(language) for score in scores)
+    scores = [one for one in find_metrics(cell.metrics) if one.kind == "score" and one.split == "test"]
+    return cell.recipe.text.segmentation == "word" and any(is_detokenized(score, language) for score in scores)

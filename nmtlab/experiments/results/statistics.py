@@ -58,14 +58,6 @@ class Spread(NamedTuple):
     freedom: float
 
 
-class SeedVariance(NamedTuple):
-    """The variance of the score of one seed: estimated with some degrees of freedom, from a number of systems."""
-
-    variance: float
-    freedom: int
-    systems: int
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A line of a table: an effect, its 95 % interval, and what the line could have shown.
@@ -97,22 +89,25 @@ class Seeds:
     """The part that seeds have in the variance of a difference of means.
 
     Args:
-        each: variance of one seed.
+        variance: of one seed, in squared points of the measure.
+        freedom: its degrees of freedom.
+        systems: number of systems from which it is estimated.
         counts: number of seeds of each of the one or two systems that have this variance.
     """
 
-    each: SeedVariance
-    counts: tuple[int, ...]
+    variance: float
+    freedom: int
+    systems: int
+    counts: tuple[int, ...] = ()
 
     @property
     def spread(self) -> Spread:
         """Return the variance of the difference that is due to these seeds."""
-        return Spread(self.each.variance * sum(1 / count for count in self.counts), self.each.freedom)
+        return Spread(self.variance * sum(1 / count for count in self.counts), self.freedom)
 
     def with_each(self, count: int) -> "Seeds":
         """Return the same with another number of seeds for every system, those of the pool included."""
-        each = self.each._replace(freedom=self.each.systems * (count - 1))
-        return Seeds(each, (count,) * len(self.counts))
+        return replace(self, freedom=self.systems * (count - 1), counts=(count,) * len(self.counts))
 
 
 @dataclass(frozen=True)
@@ -134,11 +129,6 @@ class Difference:
         """Return the variance of the difference; without any, NaN: equal values do not show that there is none."""
         parts = [part.spread for part in self.seeds] + ([self.sentences] if self.sentences else [])
         return total(parts)
-
-    @property
-    def systems(self) -> int:
-        """Return the number of systems from which the variance of the seeds is estimated."""
-        return sum(part.each.systems for part in self.seeds)
 
     @cached_property
     def detectable(self) -> float:
@@ -206,7 +196,7 @@ def compare(
     freedom, but a baseline that varies more than the others is then found to differ too often, and others too rarely.
 
     Args:
-        cells: lines of `nmtlab.experiments.results.collected.results` of one row and metric. The value of a system
+        cells: lines of `CELLS` of one row and metric. The value of a system
             without seeds is taken as exact.
         system: a column.
         than: another column, or a number.
@@ -248,7 +238,7 @@ def values_by_system(cells: pd.DataFrame) -> dict[str, list[float] | float]:
 def difference(
     one: Sequence[float] | float,
     other: Sequence[float] | float,
-    pool: SeedVariance | None = None,
+    pool: Seeds | None = None,
     sentences: Spread | None = None,
 ) -> Difference:
     """Return the difference of two systems, with the variance of new seeds and of new sentences.
@@ -274,13 +264,13 @@ def difference(
     with np.errstate(invalid="ignore"):  # of two infinite scores
         effect = float(np.mean(one) - np.mean(other))
     if pool is None or not trained:
-        seeds = tuple(Seeds(seed_variance([values]), (len(values),)) for values in trained)
+        seeds = tuple(replace(seed_variance([values]), counts=(len(values),)) for values in trained)
     else:
-        seeds = (Seeds(pool, counts),)
+        seeds = (replace(pool, counts=counts),)
     return Difference(effect, seeds, sentences)
 
 
-def seed_variance(systems: Iterable[Sequence[float]]) -> SeedVariance:
+def seed_variance(systems: Iterable[Sequence[float]]) -> Seeds:
     """Return the variance of a seed, pooled over systems; NaN if no system has two.
 
     Args:
@@ -289,10 +279,10 @@ def seed_variance(systems: Iterable[Sequence[float]]) -> SeedVariance:
     several = [values for values in systems if len(values) > 1]
     freedom = sum(len(values) - 1 for values in several)
     if not freedom:
-        return SeedVariance(np.nan, 0, 0)
+        return Seeds(np.nan, 0, 0)
     with np.errstate(invalid="ignore"):  # of infinite scores
         squares = sum((len(values) - 1) * float(np.var(values, ddof=1)) for values in several)
-    return SeedVariance(squares / freedom, freedom, len(several))
+    return Seeds(squares / freedom, freedom, len(several))
 
 
 def sentence_spread(one: np.ndarray, other: np.ndarray | None, sentences: int) -> Spread:

@@ -9,21 +9,21 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from scipy import stats
 
-from nmtlab.experiments.measures.quality import Converged, Measure, ShareOfSentences
+from nmtlab.analysis.access.metric import Metric
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.experiments.results.collected import published
-from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, is_signed, judged, with_aim
+from nmtlab.experiments.results.judgement import NOT_KEPT, Answer, Question, answered, judged, with_aim
 from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.sentences import COLUMNS as SENTENCES
-from nmtlab.experiments.results.sentences import read_sentences, spread_of
+from nmtlab.experiments.results.schemas import SENTENCES
+from nmtlab.experiments.results.sentences import spread_of
 from nmtlab.experiments.results.shares import share_of_sentences, wilson
 from nmtlab.experiments.results.statistics import LEVEL, NotKept, Spread
-from nmtlab.experiments.results.stored import Stored, read_cells
+from nmtlab.experiments.running.cells import NEED_DIVERGED
 from nmtlab.experiments.tables.declaration import Table
-from nmtlab.workspace import Workspace
 
-Verdict = Literal["better", "worse", "equivalent", "underpowered", "inconclusive", NotKept]
+Comparison = Literal["better", "worse", "equivalent", "underpowered", "inconclusive", NotKept]
 
-_IN_WORDS: dict[str, Verdict] = {
+_IN_WORDS: dict[str, Comparison] = {
     "reproduced here": "better",
     "contradicted here": "worse",
     "equivalent": "equivalent",
@@ -50,20 +50,6 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(fmean(values), margin or math.nan)
 
 
-def stored_summary(stored: Stored, workspace: Workspace | None = None) -> pd.DataFrame:
-    """Return the `summary` of a stored table, with all that is stored beside its cells.
-
-    Args:
-        stored: the table.
-        workspace: contains more of its runs than the evidence; that of the environment if not given.
-
-    Raises:
-        NmtlabError: a file is damaged.
-    """
-    cells = read_cells(stored.path)
-    return summary(cells, stored.table, read_sentences(stored.sentences), Kept.of(workspace or Workspace.find()))
-
-
 def summary(
     results: pd.DataFrame,
     table: Table,
@@ -73,10 +59,9 @@ def summary(
     """Summarise the cells of a table over their seeds.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of all measures: the differences of a table
-            are judged together.
+        results: lines of `CELLS`, of all measures: the differences of a table are judged together.
         table: its declaration.
-        sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
+        sentences: lines of `SENTENCES`, if there are any.
         kept: what is kept of the table's trainings; if not given, everything is.
 
     Returns:
@@ -86,11 +71,12 @@ def summary(
         `low`, `high`, `p`, `pooled_p`, `q`, `detectable`, `bound`, `seeds_needed`, `interval` and `reason` as of
         `nmtlab.experiments.results.judgement.judged`; `verdict`: better, worse, equivalent, underpowered or
         inconclusive, or that the runs are not kept; empty for the baseline, and if the baseline does not have the
-        measure; `diverged`, how many seeds diverged; `missing`, how many are not finished; `published` and
-        `published_mark` as printed, and `published_difference`, computed if it was not printed.
+        measure; `diverged`, how many seeds diverged, or a training that they need; `missing`, how many are not
+        finished; `published` and `published_mark` as printed, and `published_difference`, computed if it was not
+        printed.
     """
-    measures = {measure.name: measure for measure in table.measures}
-    sentences = pd.DataFrame(columns=SENTENCES) if sentences is None else sentences
+    measures = {measure.key: measure for measure in find_metrics(table.metrics)}
+    sentences = SENTENCES.empty if sentences is None else sentences
     known = results[results["metric"].isin(list(measures))]
     lines, answers = [], {}
     for (row, metric), cells in known.groupby(["row", "metric"], sort=False):
@@ -100,7 +86,7 @@ def summary(
         for column, of_system in cells.groupby("column", sort=False):
             if has and column != table.baseline:
                 answers[len(lines)] = _answer(measure, str(row), str(column), cells, table, sentences, kept)
-            is_share = isinstance(measure, ShareOfSentences)
+            is_share = measure.kind == "proportion"
             alone = spread_of(sentences, str(row), measure, str(column), 0.0) if is_share else None
             lines.append({"row": row, "column": column, "metric": metric, **_line(of_system, measure, alone)})
     found = pd.DataFrame(lines, columns=["row", "column", "metric", *_OF_CELLS])
@@ -191,7 +177,7 @@ _COLUMNS = ["row", "column", "metric", *_OF_CELLS[:5], *_COMPARED, *_OF_CELLS[5:
 
 
 def _answer(
-    measure: Measure,
+    measure: Metric,
     row: str,
     column: str,
     cells: pd.DataFrame,
@@ -199,17 +185,17 @@ def _answer(
     sentences: pd.DataFrame,
     kept: Kept | None,
 ) -> Answer:
-    expects = "lower" if measure.lower_is_better else "higher"
-    asked = Question(measure, column, table.baseline, expects, absolute=is_signed(measure))
+    expects = "higher" if measure.better == "higher" else "lower"
+    asked = Question(measure, column, table.baseline, expects, absolute=measure.better == "zero")
     spread = spread_of(sentences, row, measure, column, table.baseline, asked.absolute)
     return answered(with_aim(asked, table, row), cells, table.converging, spread, kept)
 
 
-def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> dict[str, object]:
+def _line(cells: pd.DataFrame, measure: Metric, sentences: Spread | None) -> dict[str, object]:
     values = cells.groupby("seed", dropna=False)["value"].mean().dropna().tolist()
     mean, margin = interval(values)
     low, high = mean - margin, mean + margin
-    if isinstance(measure, Converged) and values:
+    if measure.kind == "outcome" and values:
         margin, (low, high) = math.nan, wilson(mean, len(values))
     elif sentences and values:
         share = share_of_sentences(values, sentences, 0.0)
@@ -220,7 +206,7 @@ def _line(cells: pd.DataFrame, measure: Measure, sentences: Spread | None) -> di
         "margin": margin,
         "mean_low": low,
         "mean_high": high,
-        "diverged": int((cells["status"] == "diverged").sum()),
-        "missing": int((~cells["status"].isin(["finished", "diverged"])).sum()),
+        "diverged": int(cells["status"].isin(["diverged", NEED_DIVERGED]).sum()),
+        "missing": int((~cells["status"].isin(["finished", "diverged", NEED_DIVERGED])).sum()),
         **cells[["published", "published_difference", "published_mark"]].iloc[0].to_dict(),
     }

@@ -1,15 +1,16 @@
 """One cell of a table: an ordinary run, and everything needed to make it."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from nmtlab.analysis.access.translations import stored_translations, translations
-from nmtlab.errors import RunError
-from nmtlab.experiments.measures.quality import Measure
+from nmtlab.analysis.metrics import find_metrics, value_of
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.experiments.tables.corpora import Corpus, Directed
-from nmtlab.experiments.tables.declaration import Changes, Parent, Row, Scale, Setup, System, Table, Texts
+from nmtlab.experiments.tables.declaration import Changes, Column, Parent, Row, Scale, Setup, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -23,7 +24,17 @@ ENDED = ("finished", "diverged")
 NOT_RUN = "not run"
 """Status of a cell without a run."""
 
+NEED_DIVERGED = "need diverged"
+"""Status of a cell that cannot be trained, since a training that it needs diverged before its first checkpoint."""
+
 T = TypeVar("T")
+
+
+class Need(NamedTuple):
+    """A training that another one needs, and what for: weights, translations, probabilities, or as a part."""
+
+    role: Literal["parent", "translator", "teacher", "member"]
+    cell: "Cell"
 
 
 @dataclass(frozen=True)
@@ -36,11 +47,11 @@ class Cell:
         label: name of the recipe and the table's changes to it, such as `fixnorm.radius-3`.
         corpus: corpus to train on.
         splits: splits to translate after training.
-        measures: numbers of the table, measured after that.
+        metrics: keys of the numbers of the table, measured after that.
         row: name of the row in the table.
         column: name of the system.
         seed: seed of the training, None for a system without randomness.
-        parent: the training that this one starts from, if any.
+        needs: the trainings that must have ended before this one begins.
         also: text that its vocabulary is learned from besides the corpus, if any.
         more: further corpora to train on, in other directions.
         scored: texts to translate after training; the corpus if none are given.
@@ -51,11 +62,11 @@ class Cell:
     label: str
     corpus: Corpus
     splits: tuple[str, ...]
-    measures: tuple[Measure, ...]
+    metrics: tuple[str, ...]
     row: str
     column: str
     seed: int | None
-    parent: "Cell | None" = None
+    needs: tuple[Need, ...] = ()
     also: Corpus | None = None
     more: tuple[Corpus, ...] = ()
     scored: tuple[Corpus, ...] = ()
@@ -72,25 +83,67 @@ class Cell:
         return tuple(dict.fromkeys((self.corpus, *self.more, *vocabulary, *self.texts)))
 
 
-def trainings(cells: Sequence[Cell], trained: Container[str] = ()) -> list[Cell]:
-    """Return the trainings of cells, each once, first those of parents; each translates the texts of all its cells
-    and has all their measures.
+def trainings(cells: Sequence[Cell], workspace: Workspace | None = None) -> list[Cell]:
+    """Return the trainings of cells and those that they need, each once, needs first.
+
+    Each translates the texts of all its cells and has all their metrics.
 
     Args:
         cells: of any tables.
-        trained: names of runs that need no parent any more.
+        workspace: contains runs; those whose training has ended need nothing any more.
+
+    Raises:
+        NmtlabError: a training needs itself, directly or not.
     """
-    parents = [cell.parent for cell in cells if cell.parent and cell.run not in trained]
     found: dict[str, Cell] = {}
-    for cell in (*parents, *cells):
+    order = TopologicalSorter[str]()
+    for cell in _with_needs(cells, workspace):
+        order.add(cell.run, *(need.cell.run for need in cell.needs))
         first = found.setdefault(cell.run, cell)
         found[cell.run] = replace(
             first,
             scored=_each_once(first.texts, cell.texts),
             splits=_each_once(first.splits, cell.splits),
-            measures=_each_once(first.measures, cell.measures),
+            metrics=_each_once(first.metrics, cell.metrics),
         )
-    return list(found.values())
+    try:
+        return [found[name] for name in order.static_order() if name in found]
+    except CycleError as error:
+        names = " needs ".join(error.args[1][::-1])
+        raise NmtlabError(f"a training needs itself: {names}", "give the trainings different names") from error
+
+
+def _with_needs(cells: Sequence[Cell], workspace: Workspace | None) -> list[Cell]:
+    """Return what cells need, the needs of needs first, and then the cells."""
+    needs = [need.cell for cell in cells if not _has_ended(cell, workspace) for need in cell.needs]
+    return [*_with_needs(needs, workspace), *cells] if needs else [*cells]
+
+
+def _has_ended(cell: Cell, workspace: Workspace | None) -> bool:
+    run = _run_of(cell, workspace) if workspace else None
+    return run is not None and run.status in ENDED
+
+
+def _run_of(cell: Cell, workspace: Workspace) -> Run | None:
+    folder = workspace.run_folder(cell.run)
+    return Run(folder) if folder.exists() else None
+
+
+def diverged_need(cell: Cell, workspace: Workspace) -> str:
+    """Return a training without weights that a cell still needs, directly or not; empty if there is none."""
+    for need in () if _has_ended(cell, workspace) else cell.needs:
+        run = _run_of(need.cell, workspace)
+        is_lost = run is not None and run.status in ENDED and not can_translate(run)
+        if lost := need.cell.run if is_lost else diverged_need(need.cell, workspace):
+            return lost
+    return ""
+
+
+def status_of(cell: Cell, run: Run | None, workspace: Workspace) -> str:
+    """Return the status of a cell's run or, without one, `NOT_RUN` or `NEED_DIVERGED`."""
+    if run:
+        return run.status
+    return NEED_DIVERGED if diverged_need(cell, workspace) else NOT_RUN
 
 
 def cells_of(table: Table, scale: Scale) -> list[Cell]:
@@ -98,7 +151,7 @@ def cells_of(table: Table, scale: Scale) -> list[Cell]:
     return [
         cell
         for row in table.rows
-        for system in table.systems
+        for system in table.columns
         if isinstance(setup := row.at[scale], Setup) and not table.leaves_out(row, system, scale)
         for cell in _cells(table, scale, row, setup, system)
     ]
@@ -133,9 +186,9 @@ def run_cell(
             for split in cell.splits:
                 on_event(Preparing(f"translating {split}"))
                 translations(run, opened[text], split, machine=cell.recipe.machine)
-            for measure in cell.measures:
-                on_event(Preparing(f"measuring {measure.name}"))
-                measure.value(run, opened[text])
+            for measure in find_metrics(cell.metrics):
+                on_event(Preparing(f"measuring {measure.label}"))
+                value_of(measure, run, opened[text])
     return run
 
 
@@ -145,11 +198,8 @@ def made_run(cell: Cell, corpus: ParallelCorpus, workspace: Workspace) -> Run | 
     Raises:
         RunError: it is a different training: another recipe or other text.
     """
-    folder = workspace.run_folder(cell.run)
-    if not folder.exists():
-        return None
-    run = Run(folder)
-    if different := _difference(cell, run, corpus):
+    run = _run_of(cell, workspace)
+    if run and (different := _difference(cell, run, corpus)):
         raise RunError(f"run {cell.run!r}: already exists, but {different}", _REMEDY)
     return run
 
@@ -168,12 +218,6 @@ def is_made(cell: Cell, run: Run | None, texts: Iterable[ParallelCorpus]) -> boo
     return all(stored_translations(run, text, split) is not None for text in texts for split in cell.splits)
 
 
-def trained_runs(cells: Iterable[Cell], workspace: Workspace) -> set[str]:
-    """Return the names of those runs of cells whose training has ended."""
-    folders = ((cell.run, workspace.run_folder(cell.run)) for cell in cells)
-    return {name for name, folder in folders if folder.exists() and Run(folder).status in ENDED}
-
-
 def can_translate(run: Run) -> bool:
     """Return whether a run that has ended can translate; one that diverged before its first checkpoint cannot."""
     return run.status == "finished" or (run.status == "diverged" and run.checkpoints.has_weights("best"))
@@ -187,7 +231,7 @@ def run_seconds(run: Run) -> float:
 _REMEDY = "rename it, or remove it with 'nmtlab runs remove', to train it again"
 
 
-def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -> Iterator[Cell]:
+def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -> Iterator[Cell]:
     texts = setup.texts[system.texts] if system.texts else Texts(_run_name(setup.corpus), (setup.corpus,))
     corpus, *more = texts.corpora
     named = find_recipe(system.recipe)
@@ -203,7 +247,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
-    splits = tuple(measure.split for measure in table.measures if measure.split)
+    splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
         cell = Cell(
@@ -212,7 +256,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: System) -
             label=label,
             corpus=corpus,
             splits=splits,
-            measures=table.measures,
+            metrics=table.metrics,
             row=row.name,
             column=system.name,
             seed=seed,
@@ -237,7 +281,7 @@ def _based_on(cell: Cell, base: Cell) -> Cell:
     return replace(
         cell,
         recipe=cell.recipe.with_changes({"transfer.parent": base.run}),
-        parent=replace(base, splits=(), measures=()),
+        needs=(Need("parent", replace(base, splits=(), metrics=())),),
     )
 
 
@@ -255,12 +299,12 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
         label=label,
         corpus=declared.corpus,
         splits=(),
-        measures=(),
+        metrics=(),
         also=declared.also,
         scored=(),
     )
     recipe = child.recipe.model_copy(update=kept).with_changes({"transfer.parent": parent.run})
-    return replace(child, recipe=recipe, parent=parent)
+    return replace(child, recipe=recipe, needs=(Need("parent", parent),))
 
 
 def _each_once(some: tuple[T, ...], more: tuple[T, ...]) -> tuple[T, ...]:

@@ -1,8 +1,9 @@
 """Engines that make the cells of a grid: one by one in this process, or several at once in separate processes.
 
 An engine is a function of cells, workspace, `on_event` and `should_stop`. It calls `run_cell` for each cell, in any
-process, forwards the events, and reports the end of each cell. A cell with a problem does not stop the others. Parents
-come before their children among the cells, and a child is not begun while its parent is being made.
+process, forwards the events, and reports the end of each cell. A cell with a problem does not stop the others, nor does
+the end of its process, which would break a pool of `concurrent.futures`. Needs come before what needs them among the
+cells, and a cell is not begun while one of its needs is being made.
 """
 
 import multiprocessing
@@ -16,7 +17,7 @@ from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.running.cells import Cell, run_cell
+from nmtlab.experiments.running.cells import NEED_DIVERGED, Cell, diverged_need, run_cell
 from nmtlab.experiments.running.events import CellEnded, CellEvent, GridEvent, OnGridEvent
 from nmtlab.workspace import Workspace
 
@@ -65,10 +66,10 @@ def in_processes(workers: int) -> Engine:
 
 
 def take_ready(waiting: list[Cell], working: Iterable[Cell]) -> Cell | None:
-    """Remove and return the first cell whose parent is neither waiting nor being made; None if there is none."""
+    """Remove and return the first cell whose needs are neither waiting nor being made; None if there is none."""
     unmade = {cell.run for cell in (*waiting, *working)}
     for place, cell in enumerate(waiting):
-        if cell.parent is None or cell.parent.run not in unmade:
+        if unmade.isdisjoint(need.cell.run for need in cell.needs):
             return waiting.pop(place)
     return None
 
@@ -128,8 +129,10 @@ def _work(cell: Cell, workspace: Workspace, connection: Connection) -> None:
 
 
 def made(cell: Cell, workspace: Workspace, on_event: OnGridEvent, should_stop: Callable[[], bool]) -> CellEnded:
-    """Make a cell, and return how it ended."""
+    """Make a cell unless a need of it diverged, and return how it ended."""
     try:
+        if lost := diverged_need(cell, workspace):
+            return CellEnded(cell, NEED_DIVERGED, need=lost)
         run = run_cell(cell, workspace, lambda event: on_event(CellEvent(cell, event)), should_stop)
     except NmtlabError as error:
         return CellEnded(cell, "failed", str(error))

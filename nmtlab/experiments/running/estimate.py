@@ -11,12 +11,12 @@ import pandas as pd
 from nmtlab.errors import CorpusError
 from nmtlab.experiments.running.cells import (
     ENDED,
-    NOT_RUN,
+    NEED_DIVERGED,
     Cell,
     is_made,
     made_run,
     run_seconds,
-    trained_runs,
+    status_of,
     trainings,
 )
 from nmtlab.experiments.tables.corpora import Corpus, opened_beside
@@ -78,7 +78,7 @@ def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
     Raises:
         RunError: a run with a cell's name is a different training.
     """
-    cells = trainings(cells, trained_runs(cells, workspace))
+    cells = trainings(cells, workspace)
     with TemporaryDirectory() as folder:
         needed = {corpus for cell in cells for corpus in cell.corpora}
         corpora = {corpus: _opened(corpus, workspace, Path(folder)) for corpus in needed}
@@ -90,12 +90,12 @@ def estimate_grid(cells: Sequence[Cell], workspace: Workspace) -> pd.DataFrame:
             run, kind = runs[cell.run], (cell.corpus, cell.more, cell.label)
             texts = [corpora[corpus] for corpus in (cell.corpus, *cell.more)]
             scored = [text for corpus in cell.texts if isinstance(text := corpora[corpus], ParallelCorpus)]
-            complete = is_made(cell, run, scored)
+            status = status_of(cell, run, workspace)
+            complete = status == NEED_DIVERGED or is_made(cell, run, scored)
             if not complete and kind not in guesses:
                 guesses[kind] = _guess(cell, texts, known)
             minutes, disk_mib = (0.0, 0.0) if complete else guesses[kind]
             problem = next((text for text in texts if isinstance(text, str)), "")
-            status = run.status if run else NOT_RUN
             lines.append((cell.run, cell.row, cell.column, cell.seed, status, minutes, disk_mib, problem))
     return pd.DataFrame(lines, columns=COLUMNS).astype({"seed": "Int64"})
 

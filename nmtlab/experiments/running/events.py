@@ -41,11 +41,12 @@ class CellEvent:
 
 @dataclass(frozen=True)
 class CellEnded:
-    """Work on a cell has ended: its run finished, stopped or diverged, or there is a problem."""
+    """Work on a cell has ended: its run finished, stopped or diverged, or a `need` did, or there is a problem."""
 
     cell: Cell
     status: str
     problem: str = ""
+    need: str = ""
 
 
 GridEvent = Opening | NoText | GridPlanned | CellEvent | CellEnded

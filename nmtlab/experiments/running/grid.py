@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shutil import copytree
 
+from nmtlab.analysis.metrics import find_metrics, stored_lines, value_of
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.experiments.measures.quality import OfSentences
 from nmtlab.experiments.running.cells import (
     Cell,
     can_translate,
@@ -13,7 +13,6 @@ from nmtlab.experiments.running.cells import (
     is_the_training,
     made_run,
     run_seconds,
-    trained_runs,
     trainings,
 )
 from nmtlab.experiments.running.engines import Engine, one_by_one
@@ -49,7 +48,7 @@ def run_grid(
         NmtlabError: before any training: no corpus can be opened, a run with a cell's name is a different training, or
             it was packed without its model and cannot give the cell's numbers.
     """
-    cells = trainings(cells, trained_runs(cells, workspace))
+    cells = trainings(cells, workspace)
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
     runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}
@@ -76,8 +75,8 @@ def _check_numbers(cell: Cell, run: Run, corpora: Mapping[Corpus, ParallelCorpus
         return
     try:
         for text in cell.texts:
-            for measure in cell.measures:
-                measure.value(run, corpora[text])
+            for measure in find_metrics(cell.metrics):
+                value_of(measure, run, corpora[text])
     except RunError as error:
         raise RunError(error.problem, "remove it with 'nmtlab runs remove', and it is trained again") from error
 
@@ -116,9 +115,9 @@ def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
             trained_on = cell.corpus.open(workspace)
         except CorpusError:
             continue
-        scores = [measure for measure in table.measures if isinstance(measure, OfSentences)]
-        translated = len(scores) == len(table.measures) and all(
-            score.stored(packed, text) is not None for score in scores for text in texts
+        scores = [measure for measure in find_metrics(table.metrics) if measure.kind == "score"]
+        translated = len(scores) == len(table.metrics) and all(
+            stored_lines(score, packed, text) is not None for score in scores for text in texts
         )
         if is_the_training(cell, packed, trained_on) and (packed.checkpoints.has_weights("best") or translated):
             copytree(packed.folder, workspace.run_folder(cell.run))

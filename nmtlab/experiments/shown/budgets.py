@@ -8,11 +8,13 @@ import plotly.graph_objects as go
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.experiments.tables.declaration import SCALES
+from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
 from nmtlab.figures.view import View
 
-_LONGER = "-trained-out"
-"""Ending of the name of a table whose systems are those of another table, trained until dev BLEU stops rising."""
+_TABLES = {f"{table.name}.{scale}.csv": table for table in TABLES for scale in SCALES}
+"""The tables by the names of the files with their cells."""
 
 _SAME = ["table", "pair", "text", "metric", "direction", "source"]
 _MEASURED = ["seeds", "effect", "low", "high", "verdict", "budget"]
@@ -35,7 +37,8 @@ def budgets_view(name: str, row: str) -> View:
     """
     both = at_two_budgets(measured_claims())
     of_systems = {claim.text for claim in declared_claims() if isinstance(claim.than, str)}
-    both = both[both["evidence"].str.startswith(f"{name}.") & (both["text"] == row) & both["claim"].isin(of_systems)]
+    files = [file for file, table in _TABLES.items() if table.name == name]
+    both = both[both["evidence"].isin(files) & (both["text"] == row) & both["claim"].isin(of_systems)]
     if both.empty:
         raise NmtlabError(f"{name}, {row}: not measured at two budgets", "see at_two_budgets for what is")
     shown = both[["direction", "metric", "effect_short", "verdict_short", "effect_long", "verdict_long"]]
@@ -49,20 +52,23 @@ def at_two_budgets(measured: pd.DataFrame) -> pd.DataFrame:
         measured: as of `measured_claims`.
 
     Returns:
-        One line per claim and text that was measured at both budgets: `claim`, `text`, `metric`, `direction`,
-        `evidence`; `seeds`, `effect`, `low`, `high`, `verdict` and `budget`, each with the suffix `_short` and `_long`;
-        `changed`, whether the verdicts differ.
+        One line per claim and text that was measured at both budgets: `claim`, `text`, `metric` and its `unit`,
+        `direction`, the `difference` in it, `evidence`; `seeds`, `effect`, `low`, `high`, `verdict` and `budget`, each
+        with the suffix `_short` and `_long`; `changed`, whether the verdicts differ.
     """
-    table = measured["evidence"].str.rsplit(".", n=2).str[0]  # TABLE.SCALE.csv
-    long = table.str.endswith(_LONGER)
-    short_lines, long_lines = (
-        measured[chosen].assign(table=names[chosen])
-        for chosen, names in ((~long, table), (long, table.str.removesuffix(_LONGER)))
+    tables, claims = measured["evidence"].map(_TABLES), {claim.text: claim for claim in declared_claims()}
+    long = tables.map(lambda table: table.short is not None)
+    lines = measured.assign(
+        table=tables.map(lambda table: (table.short or table).name),
+        unit=measured["claim"].map(lambda text: claims[text].metric.unit if text in claims else ""),
+        difference=measured["claim"].map(lambda text: claims[text].difference if text in claims else ""),
     )
+    short_lines, long_lines = lines[~long], lines[long]
     both = short_lines.merge(long_lines[_SAME + _MEASURED], on=_SAME, suffixes=("_short", "_long"))
     both["changed"] = both["verdict_short"] != both["verdict_long"]
     measures = [f"{name}_{budget}" for budget in ("short", "long") for name in _MEASURED]
-    return both[["claim", "text", "metric", "direction", "evidence", *measures, "changed"]]
+    about = ["claim", "text", "metric", "unit", "direction", "difference", "evidence"]
+    return both[[*about, *measures, "changed"]]
 
 
 def budgets_figure(both: pd.DataFrame, title: str) -> go.Figure:
@@ -85,13 +91,13 @@ def budgets_figure(both: pd.DataFrame, title: str) -> go.Figure:
             "<extra></extra>",
         )  # fmt: skip
     metrics = both["metric"].unique()
-    compared = both["direction"].str.split(", expected").str[0].map(escape)
+    compared = both["difference"].map(escape)
     if both["text"].nunique() == len(metrics) == 1:
         names = compared.str.replace(" − ", "<br>− ")
     else:
         names = compared + "<br>" + both["text" if len(metrics) == 1 else "metric"].map(escape)
     figure.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(both) - 0.4], showgrid=False, zeroline=False)
-    of_bleu = " in BLEU" if all("BLEU" in metric for metric in metrics) else ""
+    of_bleu = " in BLEU" if set(both["unit"]) == {"BLEU"} else ""
     difference = f" in {escape(metrics[0])}" if len(metrics) == 1 else of_bleu
     figure.update_xaxes(title_text=f"difference{difference}", zeroline=True, zerolinecolor=FAINT)
     figure.update_layout(legend=BELOW, margin_b=90)

@@ -8,7 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.analysis.metrics import find_metric
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.running.cells import cells_of
 from nmtlab.experiments.tables.corpora import Directed, ExternalCorpus
@@ -30,19 +31,19 @@ _ASIDE = 1.03
 """Factor between the points of two systems of the same size, so that their intervals show."""
 
 
-def child_size_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
+def child_size_view(scale: Scale = "small", metric: str = "test-bleu") -> View:
     """Show the scores of children alone and with a parent, by the size of their text (thesis 3.1).
 
     Its table has means over the seeds.
 
     Args:
         scale: at which `child-size` was run.
-        measure: name of one of its measures.
+        metric: key of one of its metrics.
 
     Raises:
-        NmtlabError: it was not measured at this scale or with this measure.
+        NmtlabError: it was not measured at this scale or with this metric.
     """
-    curves = child_size_curves(measured_cells(CHILD_SIZE.name, scale, measure), scale)
+    curves = child_size_curves(measured_cells(CHILD_SIZE.name, scale, metric), scale)
     return View(_means(curves, "child_pairs"), child_size_figure(curves))
 
 
@@ -78,7 +79,7 @@ def with_child_sizes(lines: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the lines of `child-size` that are about children of declared size, with columns `pair` and `child_pairs`.
 
     Args:
-        lines: with a column `row`, such as those of `nmtlab.experiments.results.collected.results`.
+        lines: with a column `row`, such as those of `nmtlab.experiments.collected_cells`.
         scale: the scale at which it was run.
     """
     sizes = child_sizes(scale)
@@ -91,7 +92,7 @@ def child_size_curves(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the scores of children by the size of their text.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `child-size`.
+        results: lines of `nmtlab.experiments.collected_cells`, of `child-size`.
         scale: the scale at which it was run.
 
     Returns:
@@ -107,7 +108,7 @@ def vocabulary_curves(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the scores of children by the size of their vocabulary (Figure 3.1).
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `figure-3.1`.
+        results: lines of `nmtlab.experiments.collected_cells`, of `figure-3.1`.
         scale: the scale at which it was run.
 
     Returns:
@@ -152,7 +153,7 @@ def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:
 
 def _name_among(row: str, column: str, types: Mapping[tuple[str, str], int]) -> str:
     """Return the name of the system that has the same parent, and the baseline's vocabulary size."""
-    parents = {system.name: system.parent for system in FIGURE_3_1.systems}
+    parents = {system.name: system.parent for system in FIGURE_3_1.columns}
     size = types.get((row, FIGURE_3_1.baseline))
     alike = (name for name in parents if parents[name] == parents[column] and types.get((row, name)) == size)
     return next(alike, column)
@@ -162,8 +163,8 @@ def _ascending(lines: pd.DataFrame, size: str, table: Table) -> pd.DataFrame:
     """Return the lines with a value by metric, system, pair and size."""
     whole = lines.loc[lines["seeds"] > 0, ["pair", "system", size, *_MEASURED]]
     orders = {
-        "metric": [measure.name for measure in table.measures],
-        "system": [system.name for system in table.systems],
+        "metric": list(table.metrics),
+        "system": [system.name for system in table.columns],
         "pair": list(dict.fromkeys(whole["pair"])),
     }
     places = [whole[name].map(order.index) for name, order in orders.items()]
@@ -204,5 +205,5 @@ def _curves_figure(curves: pd.DataFrame, over: str, axis: str, title: str) -> go
 
 
 def metric_of(lines: pd.DataFrame) -> str:
-    """Return the name of the measure that lines are of."""
-    return str(lines["metric"].iloc[0]) if len(lines) else "BLEU"
+    """Return the label of the metric that lines are of."""
+    return find_metric(lines["metric"].iloc[0]).label if len(lines) else "BLEU"

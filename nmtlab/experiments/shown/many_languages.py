@@ -7,12 +7,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.claims.declared import declared_claims
 from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.measures.languages import OFF_TARGET, PIVOT_BLEU, SACRE_BLEU
-from nmtlab.experiments.results.sentences import read_sentences
-from nmtlab.experiments.results.stored import measured_cells, measured_table
+from nmtlab.experiments.measured import measured, measured_cells
 from nmtlab.experiments.results.summary import interval, summary
 from nmtlab.experiments.tables.corpora import Corpus, Directed
 from nmtlab.experiments.tables.declaration import Row, Scale, Setup
@@ -45,6 +44,9 @@ _MEASURE_ZERO_SHOT = f"run 'nmtlab reproduce {ZERO_SHOT.name} --save'"
 _ROWS = {"iberian": IBERIAN_ROWS, "artificial": ARTIFICIAL_ROWS}
 _ZERO_SHOT_ROWS = {"iberian": IBERIAN_ZERO_SHOT, "artificial": ARTIFICIAL_ZERO_SHOT, "turkic": TURKIC_ZERO_SHOT}
 _CALLED = {"iberian": "Iberian languages", "artificial": "artificial languages"}
+_BLEU = MANY_LANGUAGES.metrics[0]
+_COLUMNS = {column.name: column for column in MANY_LANGUAGES.columns}
+_KINDS = {column.name: column.kind for column in MANY_LANGUAGES.columns}
 _BAR = 34
 """Pixels of a bar."""
 
@@ -62,11 +64,11 @@ def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scal
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
+    cells = measured_cells(MANY_LANGUAGES.name, scale, _BLEU)
     means = direction_means(cells, _ROWS[group], texts, scale)
     if means.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
-    return View(means, ablation_figure(means, f"{SACRE_BLEU.name} of {_CALLED[group]}", "shared"))
+    return View(means, ablation_figure(means, f"{find_metric(_BLEU).label} of {_CALLED[group]}", "shared"))
 
 
 def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
@@ -81,11 +83,11 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MANY_LANGUAGES.name, scale, SACRE_BLEU.name)
-    sentences = read_sentences(measured_table(MANY_LANGUAGES.name, scale).sentences)
+    cells = measured_cells(MANY_LANGUAGES.name, scale, _BLEU)
+    sentences = measured(MANY_LANGUAGES.name, scale).sentences
     # Of all systems, which share the variance of the seeds, even of those that are not shown.
     found = gains(cells, _ROWS[group], scale, sentences)
-    found = found[~found["system"].isin([system.name.removesuffix(f", {TO_MANY}") for system in ABLATIONS])]
+    found = found[~found["system"].isin([system.kind for system in ABLATIONS])]
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
     return View(found, gain_figure(found, _CALLED[group]))
@@ -104,18 +106,18 @@ def rivals_table(group: Group = "artificial", scale: Scale = "small") -> Numbers
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    stored = measured_table(MANY_LANGUAGES.name, scale)
+    stored = measured(MANY_LANGUAGES.name, scale)
     claims = [one for one in declared_claims() if (one.table.name, one.scale) == (MANY_LANGUAGES.name, scale)]
-    compared = {one.text: one for one in claims if one.system.startswith("half private")}
-    found = measured_claims(stored.path.parent, claims).dropna(subset="effect")
+    compared = {one.text: one for one in claims if _COLUMNS[one.system].kind == "half private"}
+    found = measured_claims(stored.folder, claims).dropna(subset="effect")
     found = found[found["claim"].isin(compared) & found["pair"].isin([row.name for row in _ROWS[group]])]
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has half private units and a rival", _MEASURE)
     lines = pd.DataFrame(
         {
-            "texts": [compared[claim].system.split(", ")[1] for claim in found["claim"]],
+            "texts": [_COLUMNS[compared[claim].system].texts for claim in found["claim"]],
             "direction": found["pair"],
-            "than": [str(compared[claim].than).split(", ")[0] for claim in found["claim"]],
+            "than": [_COLUMNS[str(compared[claim].than)].kind for claim in found["claim"]],
             "difference": [
                 f"{line.effect:+.2f} ± {(line.high - line.low) / 2:.2f}, {line.verdict.removesuffix(' here')}"
                 for line in found.itertuples()
@@ -139,15 +141,15 @@ def parent_table(scale: Scale = "small") -> Numbers:
     Raises:
         NmtlabError: one of them was not measured at this scale.
     """
-    rows = {MANY_LANGUAGES.name: "gl-en", TRANSFER_TRANSFORMER.name: GL_EN.name}
     lines = []
-    for table, row in rows.items():
-        cells = measured_cells(table, scale, SACRE_BLEU.name).dropna(subset="value")
+    for table, row in ((MANY_LANGUAGES, "gl-en"), (TRANSFER_TRANSFORMER, GL_EN.name)):
+        cells = measured_cells(table.name, scale, table.metrics[0]).dropna(subset="value")
         for system, made in cells[cells["row"] == row].groupby("column", sort=False):
             mean, margin = interval(made["value"].tolist())
-            lines.append((system, table, mean, margin, len(made), int(made["updates"].max())))
-    names = ["system", "table", SACRE_BLEU.name, "±", "seeds", "updates"]
-    return Numbers(pd.DataFrame(lines, columns=names).sort_values(SACRE_BLEU.name, ascending=False, ignore_index=True))
+            lines.append((system, table.name, mean, margin, len(made), int(made["updates"].max())))
+    score = find_metric(_BLEU).label
+    names = ["system", "table", score, "±", "seeds", "updates"]
+    return Numbers(pd.DataFrame(lines, columns=names).sort_values(score, ascending=False, ignore_index=True))
 
 
 def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") -> Numbers:
@@ -162,13 +164,14 @@ def zero_shot_table(group: ZeroShotGroup = "iberian", scale: Scale = "small") ->
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    names = [measure.name for measure in (SACRE_BLEU, PIVOT_BLEU, OFF_TARGET)]
-    cells = pd.concat([measured_cells(ZERO_SHOT.name, scale, name) for name in names]).dropna(subset="value")
+    labels = {metric.key: metric.label for metric in find_metrics(ZERO_SHOT.metrics)}
+    cells = pd.concat([measured_cells(ZERO_SHOT.name, scale, key) for key in labels]).dropna(subset="value")
     cells = cells[cells["row"].isin([row.name for row in _ZERO_SHOT_ROWS[group]])]
     if cells.empty:
         raise NmtlabError(f"{ZERO_SHOT.name}: no {group} direction was measured", _MEASURE_ZERO_SHOT)
-    cells = cells.assign(system=cells["column"].str.removesuffix(f", {TO_MANY}"))
-    means = cells.pivot_table(index="system", columns="metric", values="value", sort=False)[names]
+    cells = cells.assign(system=cells["column"].map(_KINDS))
+    means = cells.pivot_table(index="system", columns="metric", values="value", sort=False)
+    means = means[[*labels]].rename(columns=labels)
     return Numbers(means.assign(seeds=cells.groupby("system")["seed"].nunique()).reset_index())
 
 
@@ -176,7 +179,7 @@ def direction_means(results: pd.DataFrame, rows: tuple[Row, ...], texts: str, sc
     """Return the mean score of systems over the directions of one set of texts.
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `many-languages` and one measure.
+        results: lines of `nmtlab.experiments.collected_cells`, of `many-languages` and one measure.
         rows: the directions, of one group of languages.
         texts: name of the set of texts, such as `many-to-many`.
         scale: the scale at which it was run.
@@ -187,8 +190,8 @@ def direction_means(results: pd.DataFrame, rows: tuple[Row, ...], texts: str, sc
         direction; their `mean` over directions and its `margin` (95 %, Student's t).
     """
     names = {
-        system.name: system.name.removesuffix(f", {texts}")
-        for system in MANY_LANGUAGES.systems
+        system.name: system.kind
+        for system in MANY_LANGUAGES.columns
         if system.texts == texts or system.name == MANY_LANGUAGES.baseline
     }
     trained = [row.name for row in rows if isinstance(setup := row.at[scale], Setup) and texts in setup.texts]
@@ -210,7 +213,7 @@ def gains(
 
     Args:
         results, rows, scale: as of `direction_means`.
-        sentences: lines of `nmtlab.experiments.results.sentences`, if there are any.
+        sentences: lines of `SENTENCES`, if there are any.
 
     Returns:
         One line per system and direction with a difference, smaller texts first: `texts`, on which the system is
@@ -220,13 +223,13 @@ def gains(
     setups = {row.name: setup for row in rows if isinstance(setup := row.at[scale], Setup)}
     sizes = {name: pairs_of(setup.corpus) for name, setup in setups.items()}
     into = {name: is_english(setup.corpus.target) for name, setup in setups.items()}
-    of = {system.name: system.texts for system in MANY_LANGUAGES.systems if system.texts}
+    of = {name: system.texts for name, system in _COLUMNS.items() if system.texts}
     lines = summary(results[results["row"].isin(list(sizes))], MANY_LANGUAGES, sentences)
     lines = lines[lines["difference"].notna() & lines["column"].isin(list(of))]
     texts = lines["column"].map(of)
     found = lines.assign(
         texts=texts,
-        system=[name.removesuffix(f", {one}") for name, one in zip(lines["column"], texts, strict=True)],
+        system=lines["column"].map(_KINDS),
         to_english=lines["row"].map(into).astype(bool),
         pairs=lines["row"].map(sizes).astype(int),
         share=[_share(setups[row], one) for row, one in zip(lines["row"], texts, strict=True)],

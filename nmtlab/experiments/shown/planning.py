@@ -6,11 +6,12 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.experiments.results.stored import measured_cells
+from nmtlab.analysis.metrics import find_metrics
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.experiments.tables.labels import labelled
-from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, WHOLE_TEXT
+from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING
 from nmtlab.figures.theme import BELOW, dressed, styles
 from nmtlab.figures.view import View
 
@@ -29,9 +30,11 @@ def planning_view(scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells, measures = measured_cells(LENGTH_PLANNING.name, scale), {one.name: one for one in WHOLE_TEXT}
-    lines = summary(cells[cells["metric"].isin(measures)], LENGTH_PLANNING)
-    searches = lines["metric"].map(lambda name: measures[name].way.search)
+    scores = {one.key: one.given["way"] for one in find_metrics(LENGTH_PLANNING.metrics) if one.kind == "score"}
+    ways = {key: way for key, way in scores.items() if way.sample is None and way.lengths is None}
+    cells = measured_cells(LENGTH_PLANNING.name, scale)
+    lines = summary(cells[cells["metric"].isin(ways)], LENGTH_PLANNING)
+    searches = lines["metric"].map(lambda key: ways[key].search)
     ordinary = lines["column"] == LENGTH_PLANNING.baseline
     lines["planned"] = ~ordinary
     lines["beam"] = searches.map(lambda search: search.beam_size)

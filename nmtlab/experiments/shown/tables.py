@@ -8,8 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.experiments.results.stored import measured_cells, measured_table
-from nmtlab.experiments.results.summary import stored_summary, with_published
+from nmtlab.analysis.metrics import find_metric
+from nmtlab.experiments.measured import measured
+from nmtlab.experiments.results.summary import with_published
 from nmtlab.experiments.tables.declaration import Scale
 from nmtlab.experiments.tables.labels import drawn_labels, labelled, published_name, system_labels
 from nmtlab.experiments.tables.listing import find_table
@@ -41,7 +42,7 @@ _SYMBOLS = {
 }
 
 
-def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
+def table_view(name: str, scale: Scale = "small", metric: str = "") -> View:
     """Show one of the published tables as measured and saved, beside the published values.
 
     If the table has a baseline, the figure and the view's table have differences from it.
@@ -49,14 +50,15 @@ def table_view(name: str, scale: Scale = "small", measure: str = "") -> View:
     Args:
         name: of the table, `table-3.15`.
         scale: at which it was run.
-        measure: name of one of the table's measures; its first if not given.
+        metric: key of one of the table's metrics; its first if not given.
 
     Raises:
-        NmtlabError: there is no such table, or it was not measured at this scale or with this measure.
+        NmtlabError: there is no such table, or it was not measured at this scale or with this metric.
     """
     table = find_table(name)
-    chosen = measured_cells(table.name, scale, measure or table.measures[0].name)["metric"].iloc[0]
-    whole = stored_summary(measured_table(table.name, scale))
+    results, chosen = measured(table.name, scale), metric or table.metrics[0]
+    results.of_metric(chosen)  # or it says that it was not measured
+    whole = results.summary()
     lines = with_published(whole[whole["metric"] == chosen], table)
     compared = ["difference", "low", "high", "q", "verdict"] if table.baseline else []
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
@@ -96,7 +98,7 @@ def table_figure(
     across = max(1, min(len(pairs), _MAX_ACROSS))
     down = max(1, math.ceil(len(pairs) / across))
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
-    metric = escape(lines["metric"].iloc[0]) if len(lines) else ""
+    metric = escape(find_metric(lines["metric"].iloc[0]).label) if len(lines) else ""
     figure = make_subplots(
         rows=down, cols=across, subplot_titles=[_panel_title(pair, across) for pair in pairs], shared_yaxes=True,
         horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),

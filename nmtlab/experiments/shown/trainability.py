@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.running.trainability import map_path, read_map
+from nmtlab.experiments.trainability import MAP, map_path
 from nmtlab.figures.theme import SHADES, dressed
 from nmtlab.figures.view import View
 from nmtlab.workspace import Workspace
@@ -23,7 +23,7 @@ def trainability_view(training: str = "") -> View:
         NmtlabError: there is no such map.
     """
     path = map_path(Workspace.find())
-    maps = read_map(path)
+    maps = MAP.read(path)
     chosen = maps[maps["training"] == (training or maps["training"].head(1).squeeze())]
     if chosen.empty:
         raise NmtlabError(f"{path}: no map of {training or 'trainability'}", "make one with 'nmtlab trainability'")
@@ -37,7 +37,7 @@ def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
     """Draw the share of seeds that converged as heatmaps over learning rate and depth, one per kind of Transformer.
 
     Args:
-        outcomes: rows of `running.trainability.read_map`, one per training run: `placement`, `init`, `layers`,
+        outcomes: rows of `MAP`, one per training run: `placement`, `init`, `layers`,
             `rate`, `seed`, `verdict`, `loss`, `unigram`, `source_gain`.
     """
     kinds = [(placement, init) for placement in ("post", "pre") for init in ("xavier", "small")]

@@ -12,8 +12,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.experiments.measured import measured_cells
 from nmtlab.experiments.results.statistics import ENOUGH_SEEDS
-from nmtlab.experiments.results.stored import measured_cells
 from nmtlab.experiments.results.summary import interval
 from nmtlab.experiments.shown.children import metric_of, with_child_sizes
 from nmtlab.experiments.tables.declaration import Scale
@@ -64,7 +64,7 @@ class Worth(NamedTuple):
     high: float
 
 
-def worth_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
+def worth_view(scale: Scale = "small", metric: str = "test-bleu") -> View:
     """Show how many of a child's pairs its parents replace; its table has the numbers and their 95 % intervals.
 
     A number is infinite if even the largest child alone has a lower score, and minus infinity if even the smallest one
@@ -72,12 +72,12 @@ def worth_view(scale: Scale = "small", measure: str = "test BLEU") -> View:
 
     Args:
         scale: at which `child-size` was run.
-        measure: name of one of its measures.
+        metric: key of one of its metrics.
 
     Raises:
-        NmtlabError: it was not measured at this scale or with this measure.
+        NmtlabError: it was not measured at this scale or with this metric.
     """
-    replaced = replaced_pairs(measured_cells(CHILD_SIZE.name, scale, measure), scale)
+    replaced = replaced_pairs(measured_cells(CHILD_SIZE.name, scale, metric), scale)
     shown = replaced.sort_values(["pair", "child_pairs"], kind="stable")
     return View(shown[["pair", "child_pairs", "system", "seeds", "replaced", "low", "high"]], worth_figure(replaced))
 
@@ -86,7 +86,7 @@ def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return the number of a child's pairs that each parent replaces (see `worth`).
 
     Args:
-        results: lines of `nmtlab.experiments.results.collected.results`, of `child-size`.
+        results: lines of `nmtlab.experiments.collected_cells`, of `child-size`.
         scale: the scale at which it was run.
 
     Returns:
@@ -96,10 +96,9 @@ def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
         `high` as in `Worth`; `smallest` and `largest` size of a child alone.
     """
     known = with_child_sizes(results[results["value"].notna()], scale)
-    metrics = [measure.name for measure in CHILD_SIZE.measures]
-    systems = [system.name for system in CHILD_SIZE.systems if system.parent]
+    systems = [system.name for system in CHILD_SIZE.columns if system.parent]
     lines = []
-    for metric, system, pair in product(metrics, systems, dict.fromkeys(known["pair"])):
+    for metric, system, pair in product(CHILD_SIZE.metrics, systems, dict.fromkeys(known["pair"])):
         cells = known[(known["metric"] == metric) & (known["pair"] == pair)]
         alone = _by_size(cells[cells["column"] == CHILD_SIZE.baseline])
         if len(alone) < 2:

@@ -27,6 +27,7 @@ class ConcatenatedCorpus:
         parts: names of corpora in the workspace.
         train: largest number of training pairs (0: all); likewise `dev` and `test`.
         among: names of corpora in other source languages; only target sentences that all of them have are kept.
+        title: what a person calls the text; its name if empty.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ConcatenatedCorpus:
     dev: int = 300
     test: int = 500
     among: tuple[str, ...] = ()
+    title: str = ""
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.
@@ -64,6 +66,7 @@ class MultiParallelCorpus:
         target: code of the target language, likewise.
         parts: names of corpora in the workspace, each of another language and the common one.
         train: largest number of training lines (0: all); likewise `dev` and `test`.
+        title: what a person calls the text; its name if empty.
     """
 
     name: str
@@ -73,6 +76,7 @@ class MultiParallelCorpus:
     train: int = 0
     dev: int = 0
     test: int = 0
+    title: str = ""
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.
@@ -176,11 +180,13 @@ class ExternalCorpus:
         name: its name in the workspace.
         source: code of the source language.
         target: code of the target language.
+        title: what a person calls the text; its name if empty.
     """
 
     name: str
     source: str
     target: str
+    title: str = ""
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus.

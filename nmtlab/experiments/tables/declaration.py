@@ -1,11 +1,10 @@
-"""The declaration of a table: rows and columns as changes of recipes, corpora, seeds, measures."""
+"""The declaration of a table: rows and columns as changes of recipes, corpora, seeds, metrics."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measures.quality import Measure
 from nmtlab.experiments.tables.corpora import Corpus
 
 Scale = Literal["tiny", "small", "thesis"]
@@ -21,7 +20,7 @@ SEEDS: Mapping[Scale, tuple[int, ...]] = {"tiny": (1, 2), "small": (1, 2, 3), "t
 
 
 @dataclass(frozen=True)
-class System:
+class Column:
     """A column of a table.
 
     Args:
@@ -34,6 +33,7 @@ class System:
         texts: name of the row's set of texts that it is trained on; empty for the row's text alone.
         base: the system from whose training, on the same texts with the same seed, this one starts; None for none.
         label: what it is called where a person sees it; its name if empty.
+        kind: what it is, whatever the texts that it is trained on, among systems on several sets of texts.
         caveat: what it lacks, compared with the system of that name in the published table.
     """
 
@@ -44,8 +44,9 @@ class System:
     at: Mapping[Scale, Changes] = field(default_factory=dict)
     parent: str = ""
     texts: str = ""
-    base: "System | None" = None
+    base: "Column | None" = None
     label: str = ""
+    kind: str = ""
     caveat: str = ""
 
 
@@ -110,22 +111,26 @@ class Row:
         name: as in the published table.
         at: scale -> the setup to run, or the reason why the row is not run.
         seeds: seeds of its cells; the table's if none are given.
+        note: what tells it apart from rows of the same languages, such as ` (500)`.
     """
 
     name: str
     at: Mapping[Scale, Setup | str]
     seeds: tuple[int, ...] = ()
+    note: str = ""
 
 
 NOT_TINY = "the tiny scale has only an artificial language"
 NOT_PUBLISHED = "not among the thesis' pairs"
 
 
-def language_pair(name: str, thesis: Setup | str, small: Corpus | str, tiny: Corpus | str = NOT_TINY) -> Row:
+def language_pair(
+    name: str, thesis: Setup | str, small: Corpus | str, tiny: Corpus | str = NOT_TINY, note: str = ""
+) -> Row:
     """Return a row with the table's settings on the text of each scale, or with the reason why it is not run there."""
     given: dict[Scale, Corpus | str] = {"small": small, "tiny": tiny}
     texts = {scale: text if isinstance(text, str) else Setup(text) for scale, text in given.items()}
-    return Row(name, {"thesis": thesis, **texts})
+    return Row(name, {"thesis": thesis, **texts}, note=note)
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,12 @@ class Gain:
     than: str
 
 
+Subject = Literal[
+    "transfer", "lexical choice", "normalisation", "out of domain", "search", "many languages", "anything else"
+]
+"""What tables are about, in the order in which they are listed."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as a grid of runs. Rows are pairs and columns are systems, even if it was printed the other way round.
@@ -151,40 +162,44 @@ class Table:
         name: its name, as in `data/evidence/published` if published.
         title: what it shows.
         rows: the rows, in printed order.
-        systems: the columns.
-        measures: the numbers reported for each cell.
+        columns: the systems.
+        metrics: keys of the numbers reported for each cell (`nmtlab.analysis.metrics`).
         baseline: name of the system that the others are compared with; empty for none.
         changes: scale -> changes to the recipe of every cell.
         exceptions: (row, system) -> changes to that cell only.
         left_out: (row, system) -> why that cell is not run at any scale.
         seeds: scale -> seeds of each cell.
         failing: names of systems that are expected not to converge, whose seeds therefore do not vary like the others'.
+        short: the table whose systems it trains for longer, until dev BLEU stops rising; None for none.
         gain: what its systems take apart, measured in another table with the same rows.
         published: whether the table was published.
         marks: meaning of the marks beside the published numbers.
+        subject: what it is about, under which it is listed.
     """
 
     name: str
     title: str
     rows: tuple[Row, ...]
-    systems: tuple[System, ...]
-    measures: tuple[Measure, ...]
+    columns: tuple[Column, ...]
+    metrics: tuple[str, ...]
     baseline: str = ""
     changes: Mapping[Scale, Changes] = field(default_factory=dict)
     exceptions: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     seeds: Mapping[Scale, tuple[int, ...]] = field(default_factory=lambda: SEEDS)
     failing: tuple[str, ...] = ()
+    short: "Table | None" = None
     gain: Gain | None = None
     published: bool = True
     marks: str = "† not significant"
+    subject: Subject = "anything else"
 
     @property
     def converging(self) -> tuple[str, ...]:
         """Names of the systems that are expected to converge."""
-        return tuple(system.name for system in self.systems if system.name not in self.failing)
+        return tuple(system.name for system in self.columns if system.name not in self.failing)
 
-    def leaves_out(self, row: Row, system: System, scale: Scale) -> bool:
+    def leaves_out(self, row: Row, system: Column, scale: Scale) -> bool:
         """Return whether a row does without a system: by declaration, or for lack of the texts that it needs."""
         if (row.name, system.name) in self.left_out:
             return True

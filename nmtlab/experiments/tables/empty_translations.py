@@ -7,22 +7,14 @@ and so most from long translations (survey, eq 42).
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.quality import TEST_BLEU
-from nmtlab.experiments.measures.search import (
-    EMPTY_GLOBAL_BEST,
-    EMPTY_RANK,
-    GLOBAL_BEST_LENGTH,
-    MISSED,
-    SEARCHED,
-)
 from nmtlab.experiments.tables.corpora import SyntheticCorpus
-from nmtlab.experiments.tables.declaration import Row, Setup, System, Table, language_pair
+from nmtlab.experiments.tables.declaration import Column, Row, Setup, Table, language_pair
 from nmtlab.experiments.tables.normalisation import DE_EN, GL_EN, POST_LAYER, PRE_FIX_SCALE, PRE_LAYER, QAA_EN, SIZES
 from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, ENOUGH
 from nmtlab.text.artificial import ArtificialSettings
 
 AMBIGUITIES = (0.0, 0.3, 0.6, 1.0)
-_MEASURES = (TEST_BLEU, SEARCHED, MISSED, EMPTY_GLOBAL_BEST, GLOBAL_BEST_LENGTH, EMPTY_RANK)
+_METRICS = ("test-bleu", "searched-exactly", "search-errors", "empty-global-best", "global-best-length", "empty-rank")
 
 
 def _ambiguous(ambiguity: float) -> Row:
@@ -34,18 +26,19 @@ def _ambiguous(ambiguity: float) -> Row:
 
     tiny, small = grown("tiny", 100, 3, train=500, dev=30, test=30), grown("small", 500, 20, train=8000)
     thesis = Setup(grown("thesis", 2000, 100, train=100_000))
-    return language_pair(f"qaa-en, ambiguity {ambiguity:g}", thesis, small, tiny)
+    return language_pair(f"qaa-en, ambiguity {ambiguity:g}", thesis, small, tiny, f", ambiguity {ambiguity:g}")
 
 
-NO_SMOOTHING = System(f"{PRE_FIX_SCALE.name}, no smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0})
+NO_SMOOTHING = Column(f"{PRE_FIX_SCALE.name}, no smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0})
 
 # The runs with label smoothing are those of Table 3.13.
 GLOBAL_BEST = Table(
     name="search-errors",
     title="Search errors and the global best: beams against exact search",
+    subject="search",
     rows=(DE_EN, GL_EN, QAA_EN),
-    systems=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE, NO_SMOOTHING),
-    measures=_MEASURES,
+    columns=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE, NO_SMOOTHING),
+    metrics=_METRICS,
     changes=SIZES,
     published=False,
 )
@@ -54,18 +47,21 @@ GLOBAL_BEST = Table(
 GLOBAL_BEST_TRAINED_OUT = replace(
     GLOBAL_BEST,
     name="search-errors-trained-out",
+    short=GLOBAL_BEST,
     title="Search errors and the global best, trained until dev BLEU stops rising (at most 5,000 updates)",
+    subject="search",
     rows=DECODED_AGAIN,
-    systems=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE),
+    columns=(POST_LAYER, PRE_LAYER, PRE_FIX_SCALE),
     changes=ENOUGH,
 )
 
 AMBIGUITY = Table(
     name="ambiguity",
     title="Empty global bests as the artificial language becomes ambiguous",
+    subject="search",
     rows=tuple(_ambiguous(ambiguity) for ambiguity in AMBIGUITIES),
-    systems=(PRE_FIX_SCALE,),
-    measures=_MEASURES,
+    columns=(PRE_FIX_SCALE,),
+    metrics=_METRICS,
     changes=SIZES,
     published=False,
 )

@@ -1,7 +1,5 @@
 """What rows and systems of a table are called where a person sees them: by the text, and by what was really run."""
 
-import re
-
 import pandas as pd
 
 from nmtlab.experiments.tables.corpora import Corpus, Directed, SyntheticCorpus, SyntheticFamily
@@ -9,32 +7,24 @@ from nmtlab.experiments.tables.declaration import Row, Scale, Setup, Table
 
 ARTIFICIAL = "artificial"
 
-_TEXTS = {
-    "libreoffice": "LibreOffice", "software": "other software", "tatoeba": "Tatoeba", "tanaka": "Tanaka",
-    "multi30k": "Multi30k", "lafand": "LAFAND", "wmtnews": "WMT news", "tico19": "TICO-19", "ntrex": "NTREX",
-    "lorelei": "LORELEI", "ted": "TED", "iwslt15": "IWSLT 2015", "btec": "BTEC", "kftt": "KFTT", "wmt14": "WMT 2014",
-}  # fmt: skip
-"""Names of texts by the beginning of their corpora's names."""
 
-
-def text_name(corpus: Corpus) -> str:
+def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
     whole = corpus.corpus if isinstance(corpus, Directed) else corpus
     if isinstance(whole, SyntheticCorpus | SyntheticFamily):
         return ARTIFICIAL
-    parts = [name.partition("-")[0] for name in getattr(whole, "parts", (whole.name,))]
-    return " + ".join(dict.fromkeys(_TEXTS.get(part, part) for part in parts))
+    return whole.title or whole.name
 
 
 def is_artificial(row: Row, scale: Scale) -> bool:
     """Return whether the text of a row is of artificial languages."""
     setup = row.at[scale]
-    return isinstance(setup, Setup) and text_name(setup.corpus) == ARTIFICIAL
+    return isinstance(setup, Setup) and text_title(setup.corpus) == ARTIFICIAL
 
 
 def text_label(corpus: Corpus) -> str:
     """Return the languages and the name of a text: `gl-en, LibreOffice`."""
-    return f"{corpus.source}-{corpus.target}, {text_name(corpus)}"
+    return f"{corpus.source}-{corpus.target}, {text_title(corpus)}"
 
 
 def row_label(row: Row, scale: Scale) -> str:
@@ -45,15 +35,15 @@ def row_label(row: Row, scale: Scale) -> str:
     setup = next((one for one in (row.at[scale], row.at.get("thesis")) if isinstance(one, Setup)), None)
     if setup is None:
         return row.name
-    name = re.sub(r"^\w+-\w+", f"{setup.corpus.source}-{setup.corpus.target}", row.name)
-    text = text_name(setup.corpus)
-    whole = name if f"({text})" in name else f"{name}, {text}"
-    return whole if setup.tested is None else f"{whole}, tested on {text_name(setup.tested)}"
+    title = text_title(setup.corpus)
+    whole = f"{setup.corpus.source}-{setup.corpus.target}{row.note}"
+    whole += "" if row.note == f" ({title})" else f", {title}"
+    return whole if setup.tested is None else f"{whole}, tested on {text_title(setup.tested)}"
 
 
 def system_labels(table: Table) -> dict[str, str]:
     """Return what the systems of a table are called, by name."""
-    return {system.name: system.label or system.name for system in table.systems}
+    return {system.name: system.label or system.name for system in table.columns}
 
 
 def labelled(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFrame:
@@ -78,7 +68,7 @@ def drawn_labels(lines: pd.DataFrame, table: Table, scale: Scale) -> pd.DataFram
 
 def caveats(table: Table) -> list[str]:
     """Return what the systems of a table lack, one sentence a system."""
-    return [f"{system.label or system.name}: {system.caveat}" for system in table.systems if system.caveat]
+    return [f"{system.label or system.name}: {system.caveat}" for system in table.columns if system.caveat]
 
 
 def published_name(scale: Scale) -> str:

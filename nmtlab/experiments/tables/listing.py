@@ -1,57 +1,30 @@
-"""The published tables that can be run, and further tables that explain their results."""
+"""The published tables that can be run, and further tables that explain their results, found by scanning the room."""
 
+import pkgutil
+from importlib import import_module
+from typing import get_args
+
+import nmtlab.experiments.tables
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.tables.attention_sink import ATTENTION_SINK
-from nmtlab.experiments.tables.declaration import Table
-from nmtlab.experiments.tables.empty_translations import AMBIGUITY, GLOBAL_BEST, GLOBAL_BEST_TRAINED_OUT
-from nmtlab.experiments.tables.length_planning import LENGTH_PLANNING, LENGTH_PLANNING_TRAINED_OUT, UNSEEN_LENGTHS
-from nmtlab.experiments.tables.lexical_choice import (
-    LEXICAL_CHOICE,
-    LEXICON_DROPOUT,
-    TABLE_3_4,
-    TABLE_3_6,
-    TABLE_3_8,
-    TABLE_3_10,
-)
-from nmtlab.experiments.tables.many_languages import (
-    MANY_LANGUAGES,
-    MANY_LANGUAGES_TRAINED_OUT,
-    MANY_LANGUAGES_TUNING,
-    ZERO_SHOT,
-)
-from nmtlab.experiments.tables.normalisation import (
-    FIGURE_3_5,
-    FIGURE_3_7,
-    GRADIENTS,
-    TABLE_3_12,
-    TABLE_3_13,
-    TABLE_3_14,
-    TABLE_3_15,
-    TABLE_3_16,
-    TABLE_3_17,
-)
-from nmtlab.experiments.tables.out_of_domain import TABLE_3_6_NTREX, TRAINED_OUT_NTREX
-from nmtlab.experiments.tables.trained_out import TRAINED_OUT, UNTRAINED_GRADIENTS
-from nmtlab.experiments.tables.transfer import (
-    CHILD_SIZE,
-    FIGURE_3_1,
-    RELATED_PARENTS,
-    TABLE_3_2,
-    TABLE_3_3,
-    TRANSFER_TRANSFORMER,
-    TRANSFERRED_PARTS,
-    TRANSLITERATION,
-)
+from nmtlab.experiments.tables.declaration import Subject, Table
 
-TABLES: tuple[Table, ...] = (
-    TABLE_3_2, TABLE_3_3, FIGURE_3_1, RELATED_PARENTS, CHILD_SIZE, TRANSFERRED_PARTS, TRANSLITERATION,
-    TRANSFER_TRANSFORMER,
-    TABLE_3_4, TABLE_3_6, TABLE_3_8, TABLE_3_10, LEXICAL_CHOICE, LEXICON_DROPOUT, ATTENTION_SINK,
-    TABLE_3_12, TABLE_3_13, TRAINED_OUT, TABLE_3_14, TABLE_3_15, TABLE_3_16, TABLE_3_17, FIGURE_3_5, FIGURE_3_7,
-    GRADIENTS, UNTRAINED_GRADIENTS, TABLE_3_6_NTREX, TRAINED_OUT_NTREX,
-    GLOBAL_BEST, GLOBAL_BEST_TRAINED_OUT, AMBIGUITY, LENGTH_PLANNING, LENGTH_PLANNING_TRAINED_OUT, UNSEEN_LENGTHS,
-    MANY_LANGUAGES, MANY_LANGUAGES_TRAINED_OUT, ZERO_SHOT, MANY_LANGUAGES_TUNING,
-)  # fmt: skip
+
+def _declared() -> list[Table]:
+    """Return the tables that modules of this room declare, by subject and otherwise in the order of declaration."""
+    room = nmtlab.experiments.tables
+    names = (f"{room.__name__}.{found.name}" for found in pkgutil.iter_modules(room.__path__))
+    found = [one for name in names if name != __name__ for one in vars(import_module(name)).values()]
+    tables = {one.name: one for one in found if isinstance(one, Table)}
+    return sorted(tables.values(), key=lambda table: get_args(Subject).index(table.subject))
+
+
+TABLES = tuple(_declared())
+
+
+def listed() -> str:
+    """Return the names of all tables, a sentence for each subject."""
+    names = {subject: [table.name for table in TABLES if table.subject == subject] for subject in get_args(Subject)}
+    return " ".join(f"{subject.capitalize()}: {', '.join(some)}." for subject, some in names.items() if some)
 
 
 def find_table(name: str) -> Table:

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nmtlab.experiments.measures.languages import CHRF, OFF_TARGET, PIVOT_BLEU, SACRE_BLEU
-from nmtlab.experiments.measures.quality import DEV_BLEU
 from nmtlab.experiments.tables.corpora import Corpus
 from nmtlab.experiments.tables.declaration import (
     NOT_TINY,
     SCALES,
     Changes,
+    Column,
     Row,
     Scale,
     Setup,
-    System,
     Table,
     Texts,
 )
@@ -75,53 +73,59 @@ ARTIFICIAL_ZERO_SHOT = _rows(ARTIFICIAL, ARTIFICIAL.zero_shot)
 TURKIC_ZERO_SHOT = _rows(TURKIC, TURKIC.zero_shot)
 
 # A model of one direction, whose text is small, stops once it no longer improves; its best checkpoint is kept.
-SEPARATE = System("separate", "many-shared", at={"small": {"training.patience": 4}})
+SEPARATE = Column("separate", "many-shared", kind="separate", at={"small": {"training.patience": 4}})
 
 
-def _half_as_long(system: System) -> System:
+_FROZEN = "adapters on a frozen model"
+
+
+def _half_as_long(system: Column) -> Column:
     """Return a system with half of the evaluations, and so of the updates."""
     return replace(system, at={"tiny": {"training.max_evaluations": 1}, "small": {"training.max_evaluations": 5}})
 
 
-def _with(texts: str) -> tuple[System, ...]:
+def _on(texts: str, kind: str, recipe: str) -> Column:
+    """Return a system of a kind that is trained on a set of texts."""
+    return Column(f"{kind}, {texts}", recipe, texts=texts, kind=kind)
+
+
+def _with(texts: str) -> tuple[Column, ...]:
     """Return the systems that are compared on a set of texts."""
-    shared = System(f"shared, {texts}", "many-shared", texts=texts)
-    frozen = System(
-        f"adapters on a frozen model, {texts}", "many-adapters-frozen", texts=texts, base=_half_as_long(shared)
-    )
+    shared = _on(texts, "shared", "many-shared")
+    frozen = _on(texts, _FROZEN, "many-adapters-frozen")
     return (
         shared,
-        replace(shared, name=f"wider, {texts}"),
-        System(f"adapters, {texts}", "many-adapters", texts=texts),
-        _half_as_long(frozen),
-        System(f"half private, {texts}", "many-shared-private", texts=texts),
+        _on(texts, "wider", "many-shared"),
+        _on(texts, "adapters", "many-adapters"),
+        replace(_half_as_long(frozen), base=_half_as_long(shared)),
+        _on(texts, "half private", "many-shared-private"),
     )
 
 
-def _half_private(component: str) -> System:
-    name = f"half of the {component.replace('_', '-')} private, {TO_MANY}"
-    return System(name, "many-shared", {f"model.{component}_share": 0.5}, texts=TO_MANY)
+def _half_private(component: str) -> Column:
+    half = _on(TO_MANY, f"half of the {component.replace('_', '-')} private", "many-shared")
+    return replace(half, changes={f"model.{component}_share": 0.5})
 
 
 ABLATIONS = (
-    System(f"all private, {TO_MANY}", "many-private", texts=TO_MANY),
+    _on(TO_MANY, "all private", "many-private"),
     *map(_half_private, ("embedding", "attention", "feed_forward")),
 )
 _TO_ONE, _FROM_ONE, _TO_MANY = _with(TO_ONE), _with(FROM_ONE), _with(TO_MANY)
 _FROM = {system.name for system in _FROM_ONE}
 
 
-def _of_one_side(kind: str) -> list[str]:
-    """Return the names of the systems of a kind, such as `adapters`, that have English on the same side always."""
-    return [system.name for system in (*_TO_ONE, *_FROM_ONE) if system.name.startswith(kind)]
+def _of_one_side(*kinds: str) -> list[str]:
+    """Return the names of the systems of some kinds that have English on the same side always."""
+    return [system.name for system in (*_TO_ONE, *_FROM_ONE) if system.kind in kinds]
 
 
 _LEFT_OUT = {
     **{
         (row.name, name): "with all directions only"
-        for rows, kind in ((ARTIFICIAL_ROWS, "adapters"), (IBERIAN_ROWS, "adapters on a frozen model"))
+        for rows, kinds in ((ARTIFICIAL_ROWS, ("adapters", _FROZEN)), (IBERIAN_ROWS, (_FROZEN,)))
         for row in rows
-        for name in _of_one_side(kind)
+        for name in _of_one_side(*kinds)
     },
     **{
         (row.name, name): "on the artificial family only"
@@ -160,14 +164,14 @@ def _as_large(
     adapted = {
         (row.name, f"{system}, {name}"): {"model.adapter_width": width}
         for row in rows
-        for system in ("adapters", "adapters on a frozen model")
+        for system in ("adapters", _FROZEN)
         for (of, name), width in ADAPTER_WIDTHS.items()
         if of == texts.name and name in sets
     }
     return {**wider, **adapted}
 
 
-def _at_its_rate(system: System) -> System:
+def _at_its_rate(system: Column) -> Column:
     """Return a system with the learning rate that was best in `many-languages-tuning`, for every system."""
     small = {"training.lr_scale": 0.35, **system.at.get("small", {})}
     return replace(system, at={**system.at, "small": small}, base=system.base and _at_its_rate(system.base))
@@ -176,9 +180,10 @@ def _at_its_rate(system: System) -> System:
 MANY_LANGUAGES = Table(
     name="many-languages",
     title="Many languages in one model: what is shared, what is private, and what it has to beat",
+    subject="many languages",
     rows=(*IBERIAN_ROWS, *ARTIFICIAL_ROWS),
-    systems=tuple(map(_at_its_rate, (SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *ABLATIONS))),
-    measures=(SACRE_BLEU, CHRF),
+    columns=tuple(map(_at_its_rate, (SEPARATE, *_TO_ONE, *_FROM_ONE, *_TO_MANY, *ABLATIONS))),
+    metrics=("detokenized-test-bleu", "test-chrf"),
     baseline=SEPARATE.name,
     changes=SIZES,
     exceptions={**_as_large(IBERIAN_ROWS, IBERIAN), **_as_large(ARTIFICIAL_ROWS, ARTIFICIAL)},
@@ -192,7 +197,7 @@ def _artificial_only_tiny(reason: str) -> tuple[Row, ...]:
     return tuple(replace(row, at={**row.at, "small": reason}) for row in ARTIFICIAL_ROWS)
 
 
-def _as_long_as_separate(system: System, directions: int) -> System:
+def _as_long_as_separate(system: Column, directions: int) -> Column:
     """Return a system with the updates, evaluations and patience of a separate model in each of its directions."""
     small = {**system.at["small"], **SEPARATE.at["small"], "training.validate_every": 300 * directions}
     return replace(system, at={**system.at, "small": small})
@@ -206,23 +211,26 @@ _EQUALLY_LONG = (
 
 MANY_LANGUAGES_TRAINED_OUT = Table(
     name="many-languages-trained-out",
+    short=MANY_LANGUAGES,
     title="Many languages in one model, with as many updates in each direction as a separate model (at most 3,000)",
+    subject="many languages",
     rows=(*IBERIAN_ROWS, *_artificial_only_tiny("trained as long on the Iberian texts alone")),
-    systems=(_at_its_rate(SEPARATE), *_EQUALLY_LONG),
-    measures=(SACRE_BLEU, CHRF),
+    columns=(_at_its_rate(SEPARATE), *_EQUALLY_LONG),
+    metrics=("detokenized-test-bleu", "test-chrf"),
     baseline=SEPARATE.name,
     changes=SIZES,
     published=False,
 )
 
-_ANECDOTE = [one for one in _TO_MANY if one.name in (f"shared, {TO_MANY}", f"half private, {TO_MANY}")]
+_ANECDOTE = [one for one in _TO_MANY if one.kind in ("shared", "half private")]
 
 ZERO_SHOT = Table(
     name="zero-shot",
     title="Directions never trained: translated at once, and through English",
+    subject="many languages",
     rows=(*IBERIAN_ZERO_SHOT, *ARTIFICIAL_ZERO_SHOT, *TURKIC_ZERO_SHOT),
-    systems=tuple(map(_at_its_rate, (*_TO_MANY, *ABLATIONS))),
-    measures=(SACRE_BLEU, PIVOT_BLEU, OFF_TARGET),
+    columns=tuple(map(_at_its_rate, (*_TO_MANY, *ABLATIONS))),
+    metrics=("detokenized-test-bleu", "pivot-bleu", "off-target"),
     baseline=_TO_MANY[0].name,
     changes=SIZES,
     exceptions={
@@ -248,7 +256,7 @@ _LEARNING: list[Changes] = [
 """Learning rates and dropout that are tried with every system; 0.7 and 0.1 are the recipe's, 1.4 is too fast."""
 
 
-def _tried(system: System, changes: Changes) -> System:
+def _tried(system: Column, changes: Changes) -> Column:
     name = f"{system.name}, rate × {changes['training.lr_scale']:g}, dropout {changes['model.dropout']:g}"
     return replace(system, name=name, changes={**system.changes, **changes})
 
@@ -257,9 +265,10 @@ _TUNED = tuple(_half_as_long(system) for system in _TO_MANY if system.base is No
 MANY_LANGUAGES_TUNING = Table(
     name="many-languages-tuning",
     title="Learning rate and dropout of every system, on dev text after half of the updates",
+    subject="many languages",
     rows=(*IBERIAN_ROWS, *_artificial_only_tiny("learning is tuned on the Iberian texts")),
-    systems=tuple(_tried(system, changes) for system in _TUNED for changes in _LEARNING),
-    measures=(DEV_BLEU,),
+    columns=tuple(_tried(system, changes) for system in _TUNED for changes in _LEARNING),
+    metrics=("dev-bleu",),
     changes=SIZES,
     exceptions={
         (row, _tried(system, changes).name): width

@@ -60,21 +60,23 @@ _SOFTWARE = "libreoffice-{}-en"
 
 def _software(source: str, pairs: int, dev: int = 200) -> ConcatenatedCorpus:
     parts = (_SOFTWARE.format(source),)
-    return ConcatenatedCorpus(f"many-{source}-en", source, "en", parts, train=pairs, dev=dev, test=500)
+    return ConcatenatedCorpus(
+        f"many-{source}-en", source, "en", parts, train=pairs, dev=dev, test=500, title="LibreOffice"
+    )
 
 
 def _common(first: str, second: str, third: str) -> MultiParallelCorpus:
     """Return the sentences that three languages have; all of them, since there are few."""
     parts = tuple(_SOFTWARE.format(code) for code in (first, second, third))
-    return MultiParallelCorpus(f"many-{first}-{second}-{third}", first, second, parts)
+    return MultiParallelCorpus(f"many-{first}-{second}-{third}", first, second, parts, title="LibreOffice")
 
 
 IBERIAN = ManyTexts(
     "iberian", (_software("pt", 20_000), _software("es", 10_000), _software("gl", 4000)), _common("gl", "pt", "es")
 )
 TED = ManyTexts(
-    "ted", tuple(ExternalCorpus(f"ted-{code}-en", code, "en") for code in ("pt", "es", "gl")),
-    ExternalCorpus("ted-gl-pt-es", "gl", "pt"),
+    "ted", tuple(ExternalCorpus(f"ted-{code}-en", code, "en", "TED") for code in ("pt", "es", "gl")),
+    ExternalCorpus("ted-gl-pt-es", "gl", "pt", "TED"),
 )  # fmt: skip
 """TED talks (Qi et al. 2018), which the user provides, in the same languages."""
 

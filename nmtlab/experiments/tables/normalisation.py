@@ -4,26 +4,15 @@ Of the thesis' pairs, the two smallest have freely available text: interface str
 talks. Multi30k and an artificial language stand in for the larger ones.
 """
 
-from nmtlab.experiments.measures.quality import (
-    CONVERGED,
-    CROSS_SLOPE,
-    DEV_BLEU,
-    G_SLOPES,
-    GRADIENT_COMPONENT,
-    GRADIENT_LEFT,
-    GRADIENT_NOISE,
-    GRADIENT_NORM,
-    LATE_G,
-    OUTPUT_G,
-    TOKENIZED_TEST_BLEU,
-)
+from itertools import product
+
 from nmtlab.experiments.tables.corpora import ConcatenatedCorpus, ExternalCorpus
-from nmtlab.experiments.tables.declaration import NOT_PUBLISHED, Changes, Scale, Setup, System, Table, language_pair
+from nmtlab.experiments.tables.declaration import NOT_PUBLISHED, Changes, Column, Scale, Setup, Table, language_pair
 from nmtlab.experiments.tables.lexical_choice import SMALL_QAA, TINY_QAA
 
-SMALL_GL = ConcatenatedCorpus("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000)
-SMALL_SK = ConcatenatedCorpus("small-sk-en", "sk", "en", ("libreoffice-sk-en",))
-SMALL_DE = ConcatenatedCorpus("small-de-en", "de", "en", ("multi30k-de-en",), test=1000)
+SMALL_GL = ConcatenatedCorpus("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000, title="LibreOffice")
+SMALL_SK = ConcatenatedCorpus("small-sk-en", "sk", "en", ("libreoffice-sk-en",), title="LibreOffice")
+SMALL_DE = ConcatenatedCorpus("small-de-en", "de", "en", ("multi30k-de-en",), test=1000, title="Multi30k")
 
 _STAND_INS = "Multi30k and an artificial language stand in for it"
 
@@ -31,7 +20,7 @@ _STAND_INS = "Multi30k and an artificial language stand in for it"
 def _ted(source: str, target: str, validate_every: int, size: Changes | None = None) -> Setup:
     """Return a pair of the TED talks with its 'epoch' from Table 3.11, and its size if it differs."""
     changes = {"training.validate_every": validate_every, **(size or {})}
-    return Setup(ExternalCorpus(f"ted-{source}-{target}", source, target), changes)
+    return Setup(ExternalCorpus(f"ted-{source}-{target}", source, target, "TED"), changes)
 
 
 _GL_SIZE: Changes = {
@@ -40,7 +29,7 @@ _GL_SIZE: Changes = {
 }  # fmt: skip
 GL_EN = language_pair("gl-en", _ted("gl", "en", 100, _GL_SIZE), SMALL_GL)
 SK_EN = language_pair("sk-en", _ted("sk", "en", 600), SMALL_SK)
-_IWSLT = Setup(ExternalCorpus("iwslt15-en-vi", "en", "vi"), {"training.validate_every": 1500})
+_IWSLT = Setup(ExternalCorpus("iwslt15-en-vi", "en", "vi", "IWSLT 2015"), {"training.validate_every": 1500})
 EN_VI = language_pair("en-vi", _IWSLT, _STAND_INS)
 EN_HE = language_pair("en-he", _ted("en", "he", 2000), _STAND_INS)
 AR_EN = language_pair("ar-en", _ted("ar", "en", 2000), _STAND_INS)
@@ -85,10 +74,10 @@ DEEP_SIZES: dict[Scale, Changes] = {
     },
 }  # fmt: skip
 
-POST_LAYER = System("PostNorm + LayerNorm", "postnorm")
-PRE_LAYER = System("PreNorm + LayerNorm", "prenorm")
-PRE_FIX_LAYER = System("PreNorm + fixnorm + LayerNorm", "prenorm-fixnorm")
-PRE_FIX_SCALE = System("PreNorm + fixnorm + ScaleNorm", "prenorm-fixnorm-scalenorm")
+POST_LAYER = Column("PostNorm + LayerNorm", "postnorm")
+PRE_LAYER = Column("PreNorm + LayerNorm", "prenorm")
+PRE_FIX_LAYER = Column("PreNorm + fixnorm + LayerNorm", "prenorm-fixnorm")
+PRE_FIX_SCALE = Column("PreNorm + fixnorm + ScaleNorm", "prenorm-fixnorm-scalenorm")
 
 _TWICE: dict[Scale, Changes] = {
     "tiny": {"training.lr_scale": 1.4}, "small": {"training.lr_scale": 1.0}, "thesis": {"training.lr_scale": 2.0}
@@ -100,7 +89,7 @@ def _deep(layers: int) -> Changes:
     return {"model.encoder_layers": layers, "model.decoder_layers": layers}
 
 
-def _warmed_up(init: str, placement: str, thousands: int) -> System:
+def _warmed_up(init: str, placement: str, thousands: int) -> Column:
     """Return a column of Table 3.12; warm-ups keep their ratios at the smaller scales."""
     name = {"xavier": "Xavier", "small": "SmallInit"}[init]
     at: dict[Scale, Changes] = {
@@ -109,20 +98,18 @@ def _warmed_up(init: str, placement: str, thousands: int) -> System:
         "thesis": {"training.warmup_updates": 1000 * thousands},
     }
     recipe = {"PostNorm": "postnorm", "PreNorm": "prenorm"}[placement]
-    return System(f"{name} {placement} {thousands}k", recipe, {"model.init": init, **_deep(6)}, at=at)
+    return Column(f"{name} {placement} {thousands}k", recipe, {"model.init": init, **_deep(6)}, at=at)
 
+
+_FORMS = tuple(product(("xavier", "small"), ("PostNorm", "PreNorm")))
 
 TABLE_3_12 = Table(
     name="table-3.12",
     title="Large or small initial weights",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=tuple(
-        _warmed_up(init, placement, thousands)
-        for init in ("xavier", "small")
-        for placement in ("PostNorm", "PreNorm")
-        for thousands in (4, 8, 16)
-    ),
-    measures=(DEV_BLEU,),
+    columns=tuple(_warmed_up(*form, thousands) for form in _FORMS for thousands in (4, 8, 16)),
+    metrics=("dev-bleu",),
     changes=DEEP_SIZES,
     failing=tuple(f"Xavier PostNorm {thousands}k" for thousands in (4, 8, 16)),
 )
@@ -130,9 +117,10 @@ TABLE_3_12 = Table(
 TABLE_3_13 = Table(
     name="table-3.13",
     title="Placement and type of normalisation",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=(POST_LAYER, PRE_LAYER, PRE_FIX_LAYER, PRE_FIX_SCALE),
-    measures=(TOKENIZED_TEST_BLEU,),
+    columns=(POST_LAYER, PRE_LAYER, PRE_FIX_LAYER, PRE_FIX_SCALE),
+    metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=SIZES,
     marks="† ‡ * significant: † fixnorm vs PreNorm, ‡ ScaleNorm vs LayerNorm with fixnorm, * both vs PostNorm",
@@ -141,15 +129,16 @@ TABLE_3_13 = Table(
 TABLE_3_14 = Table(
     name="table-3.14",
     title="Learning-rate schedules with PreNorm + fixnorm + ScaleNorm",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=(
-        System("NoWarmup", PRE_FIX_SCALE.recipe, {"training.schedule": "no-warmup"}, at=_CONSTANT),
-        System("InvSqrtDecay", PRE_FIX_SCALE.recipe),
-        System("ValDecay", PRE_FIX_SCALE.recipe, _DECAY),
-        System("InvSqrtDecay + 2×LR", PRE_FIX_SCALE.recipe, at=_TWICE),
-        System("ValDecay + 2×LR", PRE_FIX_SCALE.recipe, _DECAY, at=_TWICE),
+    columns=(
+        Column("NoWarmup", PRE_FIX_SCALE.recipe, {"training.schedule": "no-warmup"}, at=_CONSTANT),
+        Column("InvSqrtDecay", PRE_FIX_SCALE.recipe),
+        Column("ValDecay", PRE_FIX_SCALE.recipe, _DECAY),
+        Column("InvSqrtDecay + 2×LR", PRE_FIX_SCALE.recipe, at=_TWICE),
+        Column("ValDecay + 2×LR", PRE_FIX_SCALE.recipe, _DECAY, at=_TWICE),
     ),
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     baseline="InvSqrtDecay",
     changes=SIZES,
 )
@@ -157,49 +146,58 @@ TABLE_3_14 = Table(
 TABLE_3_15 = Table(
     name="table-3.15",
     title="Depth without warm-up",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=tuple(
-        System(f"{placement}, {layers} layers", recipe, {"training.schedule": "no-warmup", **_deep(layers)})
+    columns=tuple(
+        Column(f"{placement}, {layers} layers", recipe, {"training.schedule": "no-warmup", **_deep(layers)})
         for placement, recipe in (("PostNorm", "postnorm"), ("PreNorm", "prenorm"))
         for layers in (4, 5, 6)
     ),
-    measures=(DEV_BLEU,),
+    metrics=("dev-bleu",),
     changes=DEEP_SIZES,
     failing=tuple(f"PostNorm, {layers} layers" for layers in (4, 5, 6)),
 )
 
 # Transformer base on 4.5 million pairs; the thesis names no other settings.
-_WMT = Setup(ExternalCorpus("wmt14-en-de", "en", "de"), {"text.vocabulary_size": 32_000, "model.dropout": 0.1})
+_WMT = Setup(
+    ExternalCorpus("wmt14-en-de", "en", "de", "WMT 2014"), {"text.vocabulary_size": 32_000, "model.dropout": 0.1}
+)
 
 TABLE_3_16 = Table(
     name="table-3.16",
     title="Placement and type of normalisation with much text",
-    rows=(language_pair("en-de (newstest2014)", _WMT, "4.5 million pairs: too large"), DE_EN, QAA_EN),
-    systems=(
+    subject="normalisation",
+    rows=(
+        language_pair("en-de (newstest2014)", _WMT, "4.5 million pairs: too large", note=" (newstest2014)"),
+        DE_EN,
+        QAA_EN,
+    ),
+    columns=(
         PRE_LAYER,
         PRE_FIX_SCALE,
         POST_LAYER,
-        System("PostNorm + fixnorm + ScaleNorm", PRE_FIX_SCALE.recipe, {"model.placement": "post"}),
+        Column("PostNorm + fixnorm + ScaleNorm", PRE_FIX_SCALE.recipe, {"model.placement": "post"}),
     ),
-    measures=(TOKENIZED_TEST_BLEU,),
+    metrics=("tokenized-test-bleu",),
     baseline=POST_LAYER.name,
     changes=SIZES,
 )
 
-_FIXED = System("ScaleNorm (g = √d) + fixnorm (learned)", "prenorm-fixnorm-scalenorm-fixed-g")
+_FIXED = Column("ScaleNorm (g = √d) + fixnorm (learned)", "prenorm-fixnorm-scalenorm-fixed-g")
 
 TABLE_3_17 = Table(
     name="table-3.17",
     title="Number of learned scale parameters g",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=(
-        System("RMSNorm + fixnorm", "prenorm-fixnorm-rmsnorm"),
-        System("ScaleNorm + fixnorm", PRE_FIX_SCALE.recipe),
+    columns=(
+        Column("RMSNorm + fixnorm", "prenorm-fixnorm-rmsnorm"),
+        Column("ScaleNorm + fixnorm", PRE_FIX_SCALE.recipe),
         _FIXED,
-        System(f"{_FIXED.name} + ValDecay", _FIXED.recipe, _DECAY),
-        System(f"{_FIXED.name} + ValDecay + 2×LR", _FIXED.recipe, _DECAY, at=_TWICE),
+        Column(f"{_FIXED.name} + ValDecay", _FIXED.recipe, _DECAY),
+        Column(f"{_FIXED.name} + ValDecay + 2×LR", _FIXED.recipe, _DECAY, at=_TWICE),
     ),
-    measures=(TOKENIZED_TEST_BLEU,),
+    metrics=("tokenized-test-bleu",),
     baseline="ScaleNorm + fixnorm",
     changes=SIZES,
 )
@@ -208,9 +206,10 @@ TABLE_3_17 = Table(
 FIGURE_3_5 = Table(
     name="figure-3.5",
     title="The gradient norm, and its noise towards the end of training",
+    subject="normalisation",
     rows=ALL_PAIRS,
-    systems=TABLE_3_13.systems,
-    measures=(GRADIENT_NORM, GRADIENT_COMPONENT, GRADIENT_NOISE),
+    columns=TABLE_3_13.columns,
+    metrics=("gradient-norm", "gradient-component", "gradient-noise"),
     baseline=POST_LAYER.name,
     changes=SIZES,
     published=False,
@@ -221,9 +220,10 @@ FIGURE_3_5 = Table(
 GRADIENTS = Table(
     name="gradients",
     title="Which trainings converge, and the ratio of the gradient at the first and last norm of each side",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=(*TABLE_3_15.systems, *(system for system in TABLE_3_12.systems if system.name.endswith(" 8k"))),
-    measures=(CONVERGED, *GRADIENT_LEFT),
+    columns=(*TABLE_3_15.columns, *(_warmed_up(*form, 8) for form in _FORMS)),
+    metrics=("converged", "gradient-ratio-encoder", "gradient-ratio-decoder"),
     changes=DEEP_SIZES,
     failing=(*TABLE_3_15.failing, *TABLE_3_12.failing),
     published=False,
@@ -238,12 +238,22 @@ _LATE_SIZES: dict[Scale, Changes] = {
 FIGURE_3_7 = Table(
     name="figure-3.7",
     title="g by depth, with and without label smoothing",
+    subject="normalisation",
     rows=DEEP_PAIRS,
-    systems=(
-        System("with label smoothing", PRE_FIX_SCALE.recipe, _deep(6)),
-        System("without label smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0, **_deep(6)}),
+    columns=(
+        Column("with label smoothing", PRE_FIX_SCALE.recipe, _deep(6)),
+        Column("without label smoothing", PRE_FIX_SCALE.recipe, {"training.label_smoothing": 0.0, **_deep(6)}),
     ),
-    measures=(DEV_BLEU, *G_SLOPES, CROSS_SLOPE, LATE_G, OUTPUT_G),
+    metrics=(
+        "dev-bleu",
+        "g-slope-encoder-attention",
+        "g-slope-encoder-feed-forward",
+        "g-slope-decoder-attention",
+        "g-slope-decoder-feed-forward",
+        "g-slope-cross-attention",
+        "g-late-decoder",
+        "g-output",
+    ),
     baseline="with label smoothing",
     changes=_LATE_SIZES,
     published=False,

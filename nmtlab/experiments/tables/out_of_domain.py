@@ -2,15 +2,11 @@
 
 from dataclasses import replace
 
-from nmtlab.experiments.measures.quality import Bleu
 from nmtlab.experiments.tables.corpora import Corpus, ExternalCorpus, SyntheticCorpus, in_direction
 from nmtlab.experiments.tables.declaration import Row, Setup, Table
 from nmtlab.experiments.tables.lexical_choice import EN_JA_TANAKA, HA_EN, HU_EN, QAA_EN, TABLE_3_6, TU_EN, UZ_EN
 from nmtlab.experiments.tables.trained_out import DECODED_AGAIN, TRAINED_OUT
 from nmtlab.languages import is_english
-
-NTREX_BLEU = Bleu("NTREX BLEU", "test", detokenized_into=("en",))
-"""BLEU of the news of NTREX: sacrebleu into English, tokenized into Japanese, as in Table 3.6."""
 
 _ARTIFICIAL = "NTREX has no artificial language"
 _OTHER_SENTENCES = 10_000_000
@@ -21,7 +17,7 @@ def _news(corpus: Corpus) -> Corpus:
     if isinstance(corpus, SyntheticCorpus):
         return replace(corpus, name=f"{corpus.name}.far", start=_OTHER_SENTENCES)
     foreign = corpus.target if is_english(corpus.source) else corpus.source
-    return in_direction(ExternalCorpus(f"ntrex-{foreign}-en", foreign, "en"), corpus.source, corpus.target)
+    return in_direction(ExternalCorpus(f"ntrex-{foreign}-en", foreign, "en", "NTREX"), corpus.source, corpus.target)
 
 
 def _on_news(row: Row) -> Row:
@@ -39,8 +35,9 @@ TABLE_3_6_NTREX = replace(
     TABLE_3_6,
     name="table-3.6-ntrex",
     title="Out of domain: the systems of Table 3.6 on news",
+    subject="out of domain",
     rows=tuple(_on_news(row) for row in (HA_EN, TU_EN, UZ_EN, HU_EN, EN_JA_TANAKA, QAA_EN)),
-    measures=(NTREX_BLEU,),
+    metrics=("ntrex-bleu",),
     left_out={},
     exceptions={},
     published=False,
@@ -48,8 +45,10 @@ TABLE_3_6_NTREX = replace(
 
 TRAINED_OUT_NTREX: Table = replace(
     TRAINED_OUT,
+    short=None,
     name="table-3.13-trained-out-ntrex",
     title="Out of domain: the trained-out systems of Table 3.13 on news",
+    subject="out of domain",
     rows=tuple(_on_news(row) for row in DECODED_AGAIN),
-    measures=(NTREX_BLEU,),
+    metrics=("ntrex-bleu",),
 )

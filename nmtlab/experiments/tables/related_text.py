@@ -20,18 +20,20 @@ _SOFTWARE = "libreoffice-{}-en"
 def child(source: str, pairs: int = 0) -> ConcatenatedCorpus:
     """Return a child's text: some pairs, or all of them. A smaller one is part of a larger one."""
     size = f".{pairs}" if pairs else ""
-    return ConcatenatedCorpus(f"child-{source}-en{size}", source, "en", (_SOFTWARE.format(source),), train=pairs)
+    return ConcatenatedCorpus(
+        f"child-{source}-en{size}", source, "en", (_SOFTWARE.format(source),), train=pairs, title="LibreOffice"
+    )
 
 
 def parent(source: str, among: tuple[str, ...]) -> ConcatenatedCorpus:
     """Return a parent's text that has the same English sentences as those of the other languages."""
     common = tuple(_SOFTWARE.format(code) for code in among)
     name = f"parent-{source}-en.among-{'-'.join(among)}"
-    return ConcatenatedCorpus(name, source, "en", (_SOFTWARE.format(source),), among=common)
+    return ConcatenatedCorpus(name, source, "en", (_SOFTWARE.format(source),), among=common, title="LibreOffice")
 
 
 def _lorelei(source: str) -> ExternalCorpus:
-    return ExternalCorpus(f"lorelei-{source}-en", source, "en")
+    return ExternalCorpus(f"lorelei-{source}-en", source, "en", "LORELEI")
 
 
 def _lorelei_row(source: str, evaluations: tuple[int, int]) -> Setup:
@@ -53,7 +55,7 @@ SLOVAK = {
     RELATED: Parent(parent("cs", _AMONG_CS), child("sk", 4000), UPDATES),
     UNRELATED: Parent(parent("hu", _AMONG_CS), child("sk", 4000), UPDATES),
 }
-_TURKISH = ConcatenatedCorpus("parent-tr-en", "tr", "en", ("libreoffice-tr-en",))
+_TURKISH = ConcatenatedCorpus("parent-tr-en", "tr", "en", ("libreoffice-tr-en",), title="LibreOffice")
 _TURKIC_CHILD = {code: child(code) for code in ("ug", "uz")}
 _OF_TURKISH = {code: {RELATED: Parent(_TURKISH, text, UPDATES)} for code, text in _TURKIC_CHILD.items()}
 
@@ -126,19 +128,25 @@ def galician(pairs: int) -> Row:
     return Row(
         f"gl-en ({pairs:,})",
         {"thesis": NOT_PUBLISHED, "small": Setup(child("gl", pairs), parents=GALICIAN), "tiny": NOT_TINY},
+        note=f" ({pairs:,})",
     )
 
 
 def artificial(pairs: int) -> Row:
     """Return the row of artificial children with some pairs."""
     small = Setup(nari(pairs), parents=NARI)
-    return Row(f"qab-en ({pairs:,})", {"thesis": NOT_PUBLISHED, "small": small, "tiny": "smaller, as qab-en"})
+    return Row(
+        f"qab-en ({pairs:,})",
+        {"thesis": NOT_PUBLISHED, "small": small, "tiny": "smaller, as qab-en"},
+        note=f" ({pairs:,})",
+    )
 
 
 GL_EN = galician(4000)
 SK_EN = Row(
     "sk-en (4,000)",
     {"thesis": NOT_PUBLISHED, "small": Setup(child("sk", 4000), parents=SLOVAK), "tiny": NOT_TINY},
+    note=" (4,000)",
 )
 QAB_EN = Row(
     "qab-en",

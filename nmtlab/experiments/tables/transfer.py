@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nmtlab.experiments.measures.languages import SHARED_TYPES
-from nmtlab.experiments.measures.quality import DEV_BLEU, TEST_BLEU
-from nmtlab.experiments.tables.declaration import Changes, Gain, Scale, System, Table
+from nmtlab.experiments.tables.declaration import Changes, Column, Gain, Scale, Table
 from nmtlab.experiments.tables.lexical_choice import SMALL, TINY
 from nmtlab.experiments.tables.normalisation import SIZES as TRANSFORMER
 from nmtlab.experiments.tables.related_text import (
@@ -45,16 +43,16 @@ _AT_RANDOM: Changes = {"transfer.source_types": "random"}
 _FROZEN: Changes = {"transfer.target_embedding": "freeze"}
 
 
-WORDS = System("words", "tied", at=_WORDS)
-WORDS_TRANSFER = System("words + transfer", "tied", _AT_RANDOM, at=_WORDS, parent=RELATED)
-WORDS_FREEZE = System("words + transfer + freeze", "tied", {**_AT_RANDOM, **_FROZEN}, at=_WORDS, parent=RELATED)
-BPE = System("BPE", "transfer-bpe", at=_BPE)
-BPE_TRANSFER = System("BPE + transfer", "transfer-bpe", at=_BPE, parent=RELATED)
+WORDS = Column("words", "tied", at=_WORDS)
+WORDS_TRANSFER = Column("words + transfer", "tied", _AT_RANDOM, at=_WORDS, parent=RELATED)
+WORDS_FREEZE = Column("words + transfer + freeze", "tied", {**_AT_RANDOM, **_FROZEN}, at=_WORDS, parent=RELATED)
+BPE = Column("BPE", "transfer-bpe", at=_BPE)
+BPE_TRANSFER = Column("BPE + transfer", "transfer-bpe", at=_BPE, parent=RELATED)
 BPE_COUSIN = replace(BPE, name="BPE + distant relative", parent=COUSIN)
 BPE_UNRELATED = replace(BPE, name="BPE + unrelated parent", parent=UNRELATED)
 
 
-def _transliterated(*systems: System) -> dict[tuple[str, str], Changes]:
+def _transliterated(*systems: Column) -> dict[tuple[str, str], Changes]:
     """Return the exceptions by which subwords of Uyghur are learned and cut in Latin letters."""
     return {(UYG_ENG.name, system.name): _LATIN for system in systems}
 
@@ -62,9 +60,10 @@ def _transliterated(*systems: System) -> dict[tuple[str, str], Changes]:
 TABLE_3_2 = Table(
     name="table-3.2",
     title="Transfer from a related language, with words and with BPE",
+    subject="transfer",
     rows=(TUR_ENG, UYG_ENG, UZ_EN, GL_EN, QAB_EN),
-    systems=(WORDS, WORDS_TRANSFER, WORDS_FREEZE, BPE, BPE_TRANSFER),
-    measures=(TEST_BLEU,),
+    columns=(WORDS, WORDS_TRANSFER, WORDS_FREEZE, BPE, BPE_TRANSFER),
+    metrics=("test-bleu",),
     baseline=WORDS.name,
     changes=SIZES,
     exceptions=_transliterated(BPE, BPE_TRANSFER),
@@ -75,8 +74,9 @@ TABLE_3_3 = replace(
     TABLE_3_2,
     name="table-3.3",
     title="How many of the child's source types the parent knows",
-    systems=(WORDS_TRANSFER, BPE_TRANSFER),
-    measures=SHARED_TYPES,
+    subject="transfer",
+    columns=(WORDS_TRANSFER, BPE_TRANSFER),
+    metrics=("types-in-parent-train", "types-in-parent-dev"),
     baseline=WORDS_TRANSFER.name,
     exceptions=_transliterated(BPE_TRANSFER),
     marks="",
@@ -86,29 +86,27 @@ _SMALLER: Mapping[Scale, int] = {"tiny": 200, "small": 1000, "thesis": 5000}
 _LARGER: Mapping[Scale, int] = {"tiny": 400, "small": 8000, "thesis": 60_000}
 
 
-def _with_types(system: System, name: str, sizes: Mapping[Scale, int]) -> System:
-    return replace(
-        system,
-        name=system.name.replace("BPE", f"BPE ({name} vocabulary)"),
-        at={scale: {"text.vocabulary_size": size} for scale, size in sizes.items()},
-    )
+def _with_types(system: Column, name: str, sizes: Mapping[Scale, int]) -> Column:
+    at: dict[Scale, Changes] = {scale: {"text.vocabulary_size": size} for scale, size in sizes.items()}
+    return replace(system, name=name, at=at)
 
 
 _BY_SIZE = (
-    _with_types(BPE, "small", _SMALLER),
-    _with_types(BPE_TRANSFER, "small", _SMALLER),
+    _with_types(BPE, "BPE (small vocabulary)", _SMALLER),
+    _with_types(BPE_TRANSFER, "BPE (small vocabulary) + transfer", _SMALLER),
     BPE,
     BPE_TRANSFER,
-    _with_types(BPE, "large", _LARGER),
-    _with_types(BPE_TRANSFER, "large", _LARGER),
+    _with_types(BPE, "BPE (large vocabulary)", _LARGER),
+    _with_types(BPE_TRANSFER, "BPE (large vocabulary) + transfer", _LARGER),
 )
 
 FIGURE_3_1 = Table(
     name="figure-3.1",
     title="Dev BLEU of a child alone and with a parent, by the size of the vocabulary",
+    subject="transfer",
     rows=(TUR_ENG, UYG_ENG, GL_EN, QAB_EN),
-    systems=_BY_SIZE,
-    measures=(DEV_BLEU,),
+    columns=_BY_SIZE,
+    metrics=("dev-bleu",),
     baseline=BPE.name,
     changes=SIZES,
     exceptions=_transliterated(*_BY_SIZE),
@@ -118,9 +116,10 @@ FIGURE_3_1 = Table(
 RELATED_PARENTS = Table(
     name="related-parents",
     title="Is it the relation that helps? A child alone, with an unrelated and with a related parent",
+    subject="transfer",
     rows=(TUR_ENG, UYG_ENG, GL_EN, SK_EN, QAB_EN),
-    systems=(BPE, BPE_UNRELATED, BPE_TRANSFER),
-    measures=(TEST_BLEU,),
+    columns=(BPE, BPE_UNRELATED, BPE_TRANSFER),
+    metrics=("test-bleu",),
     baseline=BPE.name,
     changes=SIZES,
     exceptions=_transliterated(BPE, BPE_UNRELATED, BPE_TRANSFER),
@@ -130,12 +129,13 @@ RELATED_PARENTS = Table(
 CHILD_SIZE = Table(
     name="child-size",
     title="What is a relative worth? A child alone and with parents near and far, by the size of its text",
+    subject="transfer",
     rows=(
         *(TUR_ENG, UYG_ENG, galician(500), galician(2000), GL_EN, galician(10_000)),
         *(artificial(500), artificial(2000), artificial(10_000), QAB_EN),
     ),
-    systems=(BPE, BPE_UNRELATED, BPE_COUSIN, BPE_TRANSFER),
-    measures=(DEV_BLEU, TEST_BLEU),
+    columns=(BPE, BPE_UNRELATED, BPE_COUSIN, BPE_TRANSFER),
+    metrics=("dev-bleu", "test-bleu"),
     baseline=BPE.name,
     changes=SIZES,
     exceptions=_transliterated(BPE, BPE_UNRELATED, BPE_COUSIN, BPE_TRANSFER),
@@ -152,9 +152,10 @@ _PARTS = (
 TRANSFERRED_PARTS = Table(
     name="transferred-parts",
     title="What does the child need from its parent? Parts given at random, drawn anew or frozen",
+    subject="transfer",
     rows=(TUR_ENG, UYG_ENG, GL_EN, QAB_EN),
-    systems=_PARTS,
-    measures=(TEST_BLEU,),
+    columns=_PARTS,
+    metrics=("test-bleu",),
     baseline=BPE_TRANSFER.name,
     changes=SIZES,
     exceptions=_transliterated(*_PARTS),
@@ -165,21 +166,22 @@ TRANSFERRED_PARTS = Table(
 TRANSLITERATION = Table(
     name="transliteration",
     title="What does one script give? Uyghur as it is written and in Latin letters",
+    subject="transfer",
     rows=(UYG_ENG, QAC_EN),
-    systems=(
+    columns=(
         BPE,
         BPE_TRANSFER,
         replace(BPE, name="BPE in Latin letters", changes=_LATIN),
         replace(BPE_TRANSFER, name="BPE in Latin letters + transfer", changes=_LATIN),
     ),
-    measures=(TEST_BLEU,),
+    metrics=("test-bleu",),
     baseline=BPE.name,
     changes=SIZES,
     published=False,
 )
 
-_PRENORM = System("PreNorm", "prenorm")
-_FIXNORM = System("PreNorm + fixnorm", "prenorm", {"model.fixnorm": True})
+_PRENORM = Column("PreNorm", "prenorm")
+_FIXNORM = Column("PreNorm + fixnorm", "prenorm", {"model.fixnorm": True})
 _TRANSFORMERS = (
     _PRENORM,
     replace(_PRENORM, name="PreNorm + transfer", parent=RELATED),
@@ -193,9 +195,10 @@ _APART: Changes = {"model.shared_embeddings": False, "text.unk_copy_threshold": 
 TRANSFER_TRANSFORMER = Table(
     name="transfer-transformer",
     title="Transfer in the Transformer, with and without fixnorm",
+    subject="transfer",
     rows=(TUR_ENG, UYG_ENG, GL_EN, artificial(500), QAB_EN),
-    systems=_TRANSFORMERS,
-    measures=(TEST_BLEU,),
+    columns=_TRANSFORMERS,
+    metrics=("test-bleu",),
     baseline=_PRENORM.name,
     changes={
         "tiny": {**TRANSFORMER["tiny"], **_APART},

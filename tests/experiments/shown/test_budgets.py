@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.shown.budgets import at_two_budgets, budgets_figure, budgets_view
 from nmtlab.workspace import RESULTS
 
@@ -41,9 +41,10 @@ def test_without_a_second_budget_there_are_no_lines():
 
 BOTH = pd.DataFrame(
     {
-        "direction": ["b − a, expected above 0", "c − a, expected above 0"],
+        "difference": ["b − a", "c − a"],
         "text": "de-en, captions",
         "metric": "test BLEU",
+        "unit": "BLEU",
         "seeds_short": 3, "effect_short": [2.8, 0.9], "low_short": [1.0, -1.0], "high_short": [4.0, 3.0],
         "verdict_short": ["reproduced here", "inconclusive"], "budget_short": "after at most 1,200 updates",
         "seeds_long": 5, "effect_long": [0.4, 0.8], "low_long": [-0.5, 0.1], "high_long": [1.3, 1.5],
@@ -67,14 +68,14 @@ def test_each_claim_has_its_effect_and_interval_at_both_budgets():
 
 
 def test_claims_about_several_measures_or_texts_are_called_by_them():
-    several = BOTH.assign(direction="b − a, expected above 0", metric=["BLEU, beam 1", "BLEU, beam 4"])
+    several = BOTH.assign(difference="b − a", metric=["BLEU, beam 1", "BLEU, beam 4"])
     figure = budgets_figure(several, "Length planning")
     names = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert [names[round(place)] for place in figure.data[0].y] == ["b − a<br>BLEU, beam 1", "b − a<br>BLEU, beam 4"]
     assert figure.layout.xaxis.title.text == "difference in BLEU"
     texts = budgets_figure(BOTH.assign(text=["de-en", "gl-en"]), "Normalisation")
     assert list(texts.layout.yaxis.ticktext) == ["b − a<br>de-en", "c − a<br>gl-en"]
-    shares = budgets_figure(several.assign(metric=["BLEU", "% empty"]), "Length planning")
+    shares = budgets_figure(several.assign(metric=["BLEU", "% empty"], unit=["BLEU", "%"]), "Length planning")
     assert shares.layout.xaxis.title.text == "difference"
 
 
@@ -82,7 +83,7 @@ def test_claims_about_several_measures_or_texts_are_called_by_them():
 def test_claims_at_two_budgets_have_the_effects_of_both_tables():
     shown = budgets_view("length-planning", "de-en, Multi30k").frame.set_index("metric")
     for budget, name in (("short", "length-planning"), ("long", "length-planning-trained-out")):
-        cells = read_cells(RESULTS / f"{name}.small.csv").query("row == 'de-en'")
+        cells = CELLS.read(RESULTS / f"{name}.small.csv").query("row == 'de-en'")
         means = cells.groupby(["metric", "column"])["value"].mean().unstack()
         effects = (means["planned"] - means["ordinary"])[shown.index]
         assert shown[f"effect_{budget}"].tolist() == pytest.approx(effects.tolist())

@@ -1,12 +1,16 @@
 """Children and their parents, by the size of the text and of the vocabulary."""
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from support.child_sizes import results_of
+from support.metrics import declare
 
+from nmtlab.analysis.access.translations import TRANSLATED
+from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
 from nmtlab.experiments.shown.children import (
     child_size_curves,
@@ -55,8 +59,8 @@ def test_a_curve_has_means_and_intervals_of_the_seeds_by_ascending_size():
 
 def test_measures_have_curves_of_their_own():
     scores = {"gl-en (500)": {"BPE": [5.0, 5.0, 5.0]}}
-    both = [results_of("child-size", scores, metric) for metric in ("dev BLEU", "test BLEU")]
-    for metric, one in zip(("dev BLEU", "test BLEU"), both, strict=True):
+    both = [results_of("child-size", scores, metric) for metric in ("dev-bleu", "test-bleu")]
+    for metric, one in zip(("dev-bleu", "test-bleu"), both, strict=True):
         assert child_size_curves(one, "small")["metric"].tolist() == [metric]
 
 
@@ -69,7 +73,7 @@ def test_a_vocabulary_has_its_size_and_systems_with_the_same_parent_are_one_curv
         "BPE (small vocabulary) + transfer": [8.0, 8.0, 8.0],
         "BPE (small vocabulary)": [2.0, 3.0, 4.0],
     }
-    results = results_of("figure-3.1", {"gl-en (4,000)": scores}, "dev BLEU")
+    results = results_of("figure-3.1", {"gl-en (4,000)": scores}, "dev-bleu")
     curves = vocabulary_curves(results, "small")
     assert curves[["pair", "system", "types"]].to_numpy().tolist() == [
         ["gl-en (4,000), LibreOffice", system, size]
@@ -91,7 +95,7 @@ CURVES = pd.DataFrame(
         ("qab-en", "BPE + transfer", 500, 50.0, 1.0),
     ],
     columns=["pair", "system", "child_pairs", "mean", "margin"],
-).assign(metric="test BLEU", seeds=3)
+).assign(metric="test-bleu", seeds=3)
 
 
 REPLACED = pd.DataFrame(
@@ -104,7 +108,7 @@ REPLACED = pd.DataFrame(
         ("qab-en", "related", 500, math.inf, math.inf, math.inf),
     ],
     columns=["pair", "system", "child_pairs", "replaced", "low", "high"],
-).assign(metric="test BLEU", seeds=3, score=12.0, smallest=500, largest=10_000)
+).assign(metric="test-bleu", seeds=3, score=12.0, smallest=500, largest=10_000)
 
 
 def named(figure: go.Figure) -> list[str]:
@@ -208,8 +212,9 @@ def test_a_parent_has_the_colour_that_it_has_beside_the_child_alone():
 
 
 @pytest.mark.parametrize(("draw", "lines"), [(child_size_figure, CURVES), (worth_figure, REPLACED)])
-def test_names_are_drawn_letter_by_letter_and_without_lines_the_figure_is_empty(draw, lines):
-    figure = draw(lines.assign(pair=HOSTILE, system=HOSTILE, metric=HOSTILE))
+def test_names_are_drawn_letter_by_letter_and_without_lines_the_figure_is_empty(draw, lines, monkeypatch):
+    declare(monkeypatch, TRANSLATED, replace(find_metric("test-bleu"), label=HOSTILE))
+    figure = draw(lines.assign(pair=HOSTILE, system=HOSTILE))
     figure.update_traces(meta=None, legendgroup=None)
     assert "<script" not in figure.to_json()
     assert not draw(lines.head(0)).data
@@ -236,8 +241,8 @@ def test_children_by_the_size_of_their_text_and_what_their_parents_replace(tmp_p
     ]
     assert "Pairs of text that a parent replaces" in worth.figure.layout.title.text
     for view in (child_size_view, worth_view):
-        with pytest.raises(NmtlabError, match=r"'dev BLEU' was not measured.*test BLEU"):
-            view(measure="dev BLEU")
+        with pytest.raises(NmtlabError, match=r"'dev-bleu' was not measured.*test-bleu"):
+            view(metric="dev-bleu")
         with pytest.raises(NmtlabError, match="not measured at the scale thesis"):
             view("thesis")
 
@@ -246,7 +251,7 @@ def test_children_by_the_size_of_their_vocabulary(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
     scores = {"gl-en (4,000)": {"BPE (small vocabulary)": [4.0], "BPE": [5.0], "BPE + transfer": [8.0]}}
-    results_of("figure-3.1", scores, "dev BLEU").to_csv(tmp_path / "results/figure-3.1.small.csv", index=False)
+    results_of("figure-3.1", scores, "dev-bleu").to_csv(tmp_path / "results/figure-3.1.small.csv", index=False)
     means = vocabulary_view().frame
     assert means.fillna(0).to_numpy().tolist() == [
         ["gl-en (4,000), LibreOffice", 1000, 4, 0], ["gl-en (4,000), LibreOffice", 2000, 5, 8],

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS
 from nmtlab.experiments.shown.planning import planning_view, ways_figure
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 
@@ -36,8 +36,8 @@ def test_ways_of_searching_have_a_panel_a_pair_and_a_line_each():
 def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
-    metrics = [measure_.name for measure_ in find_table("length-planning").measures]
-    cells = read_cells(RESULTS / "search-errors.small.csv").head(1).assign(table="length-planning", row="gl-en")
+    metrics = find_table("length-planning").metrics
+    cells = CELLS.read(RESULTS / "search-errors.small.csv").head(1).assign(table="length-planning", row="gl-en")
     made = [
         cells.assign(column=column, metric=metric, seed=seed, value=10.0 * place + seed)
         for column in ("ordinary", "planned")
@@ -54,6 +54,6 @@ def test_planned_lengths_stand_beside_every_way_of_searching(tmp_path, monkeypat
     ]
     assert shown["beam 1"].notna().tolist() == [False, True, False, True]
     for way, name in (("ordinary, word-reward", "word-reward"), ("planned", "log-prob")):
-        assert shown.loc[way, "beam 12"] == 10.0 * metrics.index(f"BLEU by {name}, beam 12") + 2
+        assert shown.loc[way, "beam 12"] == 10.0 * metrics.index(f"bleu-{name}-12") + 2
     with pytest.raises(NmtlabError, match="not measured at the scale tiny"):
         planning_view("tiny")

@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments import find_table, summary
-from nmtlab.experiments.results.stored import read_cells
+from nmtlab.experiments.results.schemas import CELLS
+from nmtlab.experiments.results.summary import summary
 from nmtlab.experiments.shown.tables import table_figure, table_view
 from nmtlab.experiments.tables.labels import published_name
+from nmtlab.experiments.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 LINES = pd.DataFrame(
@@ -25,7 +26,7 @@ LINES = pd.DataFrame(
         "row", "column", "mean", "mean_low", "mean_high", "difference", "low", "high", "verdict", "published",
         "published_mark",
     ],
-).assign(metric="test BLEU", seeds=3, diverged=0, interval="seeds alone")  # fmt: skip
+).assign(metric="test-bleu", seeds=3, diverged=0, interval="seeds alone")  # fmt: skip
 
 
 def traces(figure, name: str) -> dict[str, list[tuple[str, float]]]:
@@ -116,10 +117,10 @@ def test_a_table_without_a_number_is_an_empty_figure():
 
 
 def test_a_table_is_shown_as_it_was_measured():
-    cells, table = read_cells(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
-    for measure_ in ("", "dev BLEU"):
-        view = table_view("table-3.8", measure=measure_)
-        lines = summary(cells[cells["metric"] == (measure_ or table.measures[0].name)], table)
+    cells, table = CELLS.read(RESULTS / "table-3.8.small.csv"), find_table("table-3.8")
+    for metric in ("", "dev-bleu"):
+        view = table_view("table-3.8", metric=metric)
+        lines = summary(cells[cells["metric"] == (metric or table.metrics[0])], table)
         wanted = lines[lines["seeds"] > 0]
         assert list(view.frame["mean"]) == list(wanted["mean"])
         assert list(view.frame[published_name("small")]) == list(wanted["published"])
@@ -129,16 +130,16 @@ def test_a_table_is_shown_as_it_was_measured():
 def test_a_table_that_was_saved_in_the_workspace_comes_first(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
-    cells = read_cells(RESULTS / "table-3.8.small.csv")
+    cells = CELLS.read(RESULTS / "table-3.8.small.csv")
     cells.assign(value=cells["value"] + 1).to_csv(tmp_path / "results/table-3.8.small.csv", index=False)
-    lines = summary(cells[cells["metric"] == "dev BLEU"], find_table("table-3.8"))
+    lines = summary(cells[cells["metric"] == "dev-bleu"], find_table("table-3.8"))
     wanted = lines.loc[lines["seeds"] > 0, "mean"] + 1
-    assert table_view("table-3.8", measure="dev BLEU").frame["mean"].tolist() == pytest.approx(wanted.tolist())
+    assert table_view("table-3.8", metric="dev-bleu").frame["mean"].tolist() == pytest.approx(wanted.tolist())
 
 
 def test_a_table_with_a_baseline_is_shown_by_its_differences():
     view = table_view("table-3.6")
-    lines = summary(read_cells(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
+    lines = summary(CELLS.read(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
     wanted = lines[~lines["row"].isin(["ha-en", "uz-en"])]  # not begun
     assert view.frame["row"].unique().tolist() == [
         "tr-en, Tatoeba", "hu-en, Tatoeba", "en-ja (Tanaka)", "qaa-en, artificial", "qad-en, artificial",
@@ -154,7 +155,7 @@ def test_a_table_with_a_baseline_is_shown_by_its_differences():
     [
         (("table-9.9",), "table-9.9"),
         (("table-3.8", "tiny"), "not measured at the scale tiny.*--save"),
-        (("table-3.8", "small", "chrF"), "'chrF' was not measured.*dev BLEU"),
+        (("table-3.8", "small", "chrF"), "'chrF' was not measured.*dev-bleu"),
     ],
 )
 def test_a_table_that_was_not_measured_is_refused(asked, said):

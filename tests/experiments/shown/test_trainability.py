@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.running.trainability import Outcome, Point, read_map, with_outcome
 from nmtlab.experiments.shown.trainability import trainability_figure, trainability_view
+from nmtlab.experiments.trainability import MAP, Point, Trained, with_trained
 
 OUTCOMES = pd.DataFrame(
     [
@@ -46,14 +46,14 @@ def test_a_cell_says_how_its_trainings_ended(layers, rate, said):
 
 
 def test_a_map_of_trainability_with_its_shares(tmp_path, monkeypatch):
-    monkeypatch.setattr("nmtlab.experiments.running.trainability.RESULTS", tmp_path)
+    monkeypatch.setattr("nmtlab.experiments.trainability.RESULTS", tmp_path)
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "without a map"))
     with pytest.raises(NmtlabError, match="no map"):
         trainability_view()
-    kept = read_map(tmp_path / "none")
+    kept = MAP.read(tmp_path / "none")
     for seed, verdict in ((1, "converged"), (2, "plateaued")):
-        outcome = Outcome(Point("pre", "small", 2, 0.001, seed), verdict, 10, 3.0, 5.0, 1.0, 0.5)
-        kept = with_outcome(kept, outcome, "a map", {"commit": "c", "machine": "m"})
+        outcome = Trained(Point("pre", "small", 2, 0.001, seed), verdict, 10, 3.0, 5.0, 1.0, 0.5)
+        kept = with_trained(kept, outcome, "a map", {"commit": "c", "machine": "m"})
     kept.to_csv(tmp_path / "trainability.csv", index=False)
     assert trainability_view().frame.to_dict("records") == [
         {"placement": "pre", "init": "small", "layers": 2, "0.001": 0.5}

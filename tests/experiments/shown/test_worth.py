@@ -153,9 +153,9 @@ def test_a_table_has_a_line_for_each_parent_and_size_of_child():
     }
     found = replaced_pairs(results_of("child-size", scores), "small")
     assert found.drop(columns=["low", "high"]).to_numpy().tolist() == [
-        ["gl-en, LibreOffice", "BPE + unrelated parent", 500, "test BLEU", 3, 5.0, 0.0, 500, 10_000],
-        ["gl-en, LibreOffice", "BPE + transfer", 500, "test BLEU", 3, 11.0, 1500.0, 500, 10_000],
-        ["gl-en, LibreOffice", "BPE + transfer", 2000, "test BLEU", 2, 17.0, math.inf, 500, 10_000],
+        ["gl-en, LibreOffice", "BPE + unrelated parent", 500, "test-bleu", 3, 5.0, 0.0, 500, 10_000],
+        ["gl-en, LibreOffice", "BPE + transfer", 500, "test-bleu", 3, 11.0, 1500.0, 500, 10_000],
+        ["gl-en, LibreOffice", "BPE + transfer", 2000, "test-bleu", 2, 17.0, math.inf, 500, 10_000],
     ]
     assert found["low"].isna().tolist() == [False, False, True]
 
@@ -163,10 +163,10 @@ def test_a_table_has_a_line_for_each_parent_and_size_of_child():
 def test_each_measure_has_a_curve_of_its_own():
     scores = {"gl-en (500)": {"BPE": [5.0], "BPE + transfer": [11.0]}, "gl-en (2,000)": {"BPE": [11.0]}}
     higher = {row: {name: [seeds[0] + 9] for name, seeds in of.items()} for row, of in scores.items()}
-    both = [results_of("child-size", scores, "dev BLEU"), results_of("child-size", higher, "test BLEU")]
+    both = [results_of("child-size", scores, "dev-bleu"), results_of("child-size", higher, "test-bleu")]
     found = replaced_pairs(pd.concat(both), "small")
     assert found[["metric", "score", "replaced"]].to_numpy().tolist() == [
-        ["dev BLEU", 11.0, 1500.0], ["test BLEU", 20.0, 1500.0],
+        ["dev-bleu", 11.0, 1500.0], ["test-bleu", 20.0, 1500.0],
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from nmtlab.errors import NmtlabError
+from nmtlab.experiments.results.schemas import Schema
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
@@ -26,7 +26,7 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.trial import Trial, short_training
 from nmtlab.workspace import RESULTS, Workspace
 
-Verdict = Literal["converged", "ignores the source", "plateaued", "diverged"]
+Outcome = Literal["converged", "ignores the source", "plateaued", "diverged"]
 
 MARGIN = math.log(2)
 """In nats per token: a training has plateaued if its perplexity is not below half that of the unigram distribution."""
@@ -58,8 +58,8 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The outcome of a training.
+class Trained:
+    """A training and what became of it.
 
     Args:
         point: the training.
@@ -75,7 +75,7 @@ class Outcome:
     """
 
     point: Point
-    verdict: Verdict
+    verdict: Outcome
     updates: int
     loss: float
     unigram: float
@@ -91,8 +91,8 @@ def points(layers: Sequence[int], rates: Sequence[float], seeds: Sequence[int]) 
 
 def trainability(
     wanted: Iterable[Point], recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace, updates: int
-) -> Iterator[Outcome]:
-    """Train the points of a map one after the other, and yield the outcome of each.
+) -> Iterator[Trained]:
+    """Train the points of a map one after the other, and yield what became of each.
 
     Vocabulary and token ids are made once. No run is written; only the outcome of a point is kept.
 
@@ -112,7 +112,7 @@ def trainability(
     unigram = _target_entropy(mixture, pipeline.target.size)
     for point in wanted:
         trial = short_training(_at(point, recipe), pipeline, mixture, held_out, point.rate, updates)
-        yield _outcome(point, trial, unigram)
+        yield _trained(point, trial, unigram)
 
 
 def _held_out(corpus: ParallelCorpus, pipeline: Pipeline, batch_tokens: int) -> list[Batch[np.ndarray]]:
@@ -142,52 +142,43 @@ def _at(point: Point, recipe: Recipe) -> Recipe:
     return recipe.with_changes(changes)
 
 
-def _outcome(point: Point, trial: Trial, unigram: float) -> Outcome:
+def _trained(point: Point, trial: Trial, unigram: float) -> Trained:
     updates, first = len(trial.losses), trial.first_gradient
     if trial.diverged:
-        return Outcome(point, "diverged", updates, math.nan, unigram, first, math.nan)
+        return Trained(point, "diverged", updates, math.nan, unigram, first, math.nan)
     loss = float(np.mean(trial.losses[-max(1, updates // 10) :]))
-    return Outcome(point, _verdict(unigram - loss, trial.source_gain), updates, loss, unigram, first, trial.source_gain)
+    return Trained(point, _outcome(unigram - loss, trial.source_gain), updates, loss, unigram, first, trial.source_gain)
 
 
-def _verdict(below_unigram: float, source_gain: float) -> Verdict:
+def _outcome(below_unigram: float, source_gain: float) -> Outcome:
     if below_unigram <= MARGIN:
         return "plateaued"
     return "converged" if source_gain > SOURCE_MARGIN else "ignores the source"
 
 
-MAP = "trainability.csv"
+MAP = Schema(
+    "trainability.csv",
+    "trainability map",
+    (
+        "training", "placement", "init", "layers", "rate", "seed", "verdict", "updates", "loss", "unigram",
+        "first_gradient", "source_gain", "commit", "machine",
+    ),
+    {
+        "layers": int, "rate": float, "seed": int, "updates": int, "loss": float, "unigram": float,
+        "first_gradient": float, "source_gain": float,
+    },
+    remedy="rename it, or choose another file",
+)  # fmt: skip
+"""A point a line: `training`, the settings that all points of a map share; the fields of `Point` and `Trained`;
+`commit` of nmtlab and kind of `machine`."""
 
-COLUMNS = [
-    "training", "placement", "init", "layers", "rate", "seed", "verdict", "updates", "loss", "unigram",
-    "first_gradient", "source_gain", "commit", "machine",
-]  # fmt: skip
+_POINT = [one.name for one in fields(Point)]
 
 
 def map_path(workspace: Workspace) -> Path:
     """Return the file of the maps to show: the workspace's, or the checkout's if the workspace has none."""
-    path = workspace.data / "results" / MAP
-    return path if path.exists() else RESULTS / MAP
-
-
-def read_map(path: Path) -> pd.DataFrame:
-    """Return the points in a file; empty if the file does not exist.
-
-    Returns:
-        One row per point: `training`, the settings that all points of a map share; the fields of `Point` and
-        `Outcome`; `commit` of nmtlab and kind of `machine`.
-
-    Raises:
-        NmtlabError: the file is not a map.
-    """
-    if not path.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    try:
-        missing = {"loss": [""], "first_gradient": [""], "source_gain": [""]}
-        # Python's float restores a rate to its last bit
-        return pd.read_csv(path, keep_default_na=False, na_values=missing, converters={"rate": float})[COLUMNS]
-    except (ValueError, KeyError, OSError) as error:
-        raise NmtlabError(f"{path}: not a trainability map: {error}", "rename it, or choose another file") from error
+    path = workspace.results / MAP.ending
+    return path if path.exists() else RESULTS / MAP.ending
 
 
 def left_to_train(wanted: Iterable[Point], training: str, kept: pd.DataFrame) -> list[Point]:
@@ -196,24 +187,23 @@ def left_to_train(wanted: Iterable[Point], training: str, kept: pd.DataFrame) ->
     Args:
         wanted: points to train.
         training: the settings that they share, as in the map.
-        kept: rows of `read_map`.
+        kept: lines of `MAP`.
     """
     same = kept[kept["training"] == training]
-    done = {Point(*values) for values in same[[one.name for one in fields(Point)]].itertuples(index=False, name=None)}
+    done = {Point(*values) for values in same[_POINT].itertuples(index=False, name=None)}
     return [point for point in wanted if point not in done]
 
 
-def with_outcome(kept: pd.DataFrame, outcome: Outcome, training: str, provenance: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows of a map with one added, or in place of an earlier one of the same point.
+def with_trained(kept: pd.DataFrame, trained: Trained, training: str, provenance: Mapping[str, str]) -> pd.DataFrame:
+    """Return the lines of a map with one added, or in place of an earlier one of the same point.
 
     Args:
-        kept: rows of `read_map`.
-        outcome: outcome of the new point.
+        kept: lines of `MAP`.
+        trained: the new point.
         training: the settings that the points share.
         provenance: its `commit` and `machine`.
     """
-    facts = {one.name: getattr(outcome, one.name) for one in fields(Outcome) if one.name != "point"}
-    new = pd.DataFrame([{"training": training, **vars(outcome.point), **facts, **provenance}], columns=COLUMNS)
-    same = ["training", *(one.name for one in fields(Point))]
-    others = kept[~(kept[same] == new[same].iloc[0]).all(axis=1)]
-    return new if others.empty else pd.concat([others, new], ignore_index=True)
+    facts = vars(trained) | vars(trained.point) | {"training": training, **provenance}
+    new = pd.DataFrame([facts], columns=list(MAP.columns))
+    both = new if kept.empty else pd.concat([kept, new], ignore_index=True)
+    return both.drop_duplicates(["training", *_POINT], keep="last", ignore_index=True)
