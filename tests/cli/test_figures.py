@@ -44,7 +44,7 @@ def test_measured_tables_on_transfer_have_figures_unless_runs_are_named(nmtlab, 
     said = nmtlab("figures", "--no-pictures")
     assert said.code == 0
     assert "replaces" in (tmp_path / "figures/child-size.small.worth.html").read_text(encoding="utf-8")
-    results_of("figure-3.1", {"gl-en (4,000)": scores}, "dev BLEU").to_csv(
+    results_of("figure-3.1", {"gl-en (4,000)": scores}, "dev-bleu").to_csv(
         data / "results/figure-3.1.small.csv", index=False
     )
     (data / "results/child-size.small.csv").rename(data / "results/child-size.thesis.csv")  # of undeclared sizes
