@@ -88,7 +88,7 @@ def searches() -> Iterator[tuple[str, str]]:
 
 
 def tables() -> Iterator[tuple[str, str]]:
-    from nmtlab.experiments.claims.verdicts import measured_claims
+    from nmtlab.thesis.claims.verdicts import measured_claims
 
     os.environ["NMTLAB_DATA"] = str(ROOT / "data")
     for path in sorted((ROOT / "data/evidence/results").glob("*.small.csv")):

@@ -28,7 +28,8 @@ FLOORS = [
     ("systems",),
     ("training", "interchange"),
     ("analysis",),
-    ("experiments",),
+    ("grids",),
+    ("thesis",),
     ("progress", "demo"),
     ("dashboards",),
     ("cli",),
@@ -43,7 +44,8 @@ SUB_ROOMS = {
         ("lexical",),
         ("attribution", "comparison", "languages", "states"),
     ],
-    "experiments": [("tables",), ("running",), ("results",), ("claims",), ("shown",)],
+    "grids": [("declared",), ("running",), ("results",)],
+    "thesis": [("tables",), ("claims",), ("shown",)],
     "dashboards": [("widgets",), ("frame",), ("parts", "serving"), ("pages",)],
 }
 MAY_PRINT = {"progress", "cli", "dashboards", "__main__"}

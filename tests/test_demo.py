@@ -4,10 +4,10 @@ import pytest
 
 from nmtlab import demo
 from nmtlab.demo import CORPUS, LANGUAGE, RECURRENT, TRANSFORMERS, demo_corpus, demo_recipe, demo_runs, finished
-from nmtlab.experiments.measured import measured
-from nmtlab.experiments.results.schemas import TEXT
+from nmtlab.grids.results.schemas import TEXT
 from nmtlab.runs.run import Run
 from nmtlab.text.artificial import write_corpus
+from nmtlab.thesis.measured import measured
 from nmtlab.training.events import Validated
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace

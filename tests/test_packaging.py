@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 import nmtlab
 from nmtlab import errors
 from nmtlab.cli.dashboards import _WORKBENCH
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.claims.verdicts import measured_claims
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
@@ -133,8 +133,8 @@ QUIET = ("--quiet", "--disable-pip-version-check")
 USE = """
 import importlib, json, sys
 import nmtlab
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.claims.verdicts import measured_claims
 
 workspace = nmtlab.Workspace.find()
 about = [claim for claim in declared_claims() if claim.table.name in ("table-3.2", "untrained-gradients")]

@@ -15,10 +15,10 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.declared import declared_analyses
 from nmtlab.cli.main import app as commands
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.experiments.measured import all_measured
-from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
 from nmtlab.recipe.explained import explained_fields
+from nmtlab.thesis.measured import all_measured
+from nmtlab.thesis.tables.listing import TABLES
 from nmtlab.workspace import RESULTS, Workspace
 
 _PLAIN = re.compile(r"(--[a-z][a-z-]*)|[\\*_<$`]")

@@ -14,12 +14,12 @@ from sphinx.util.docutils import SphinxDirective
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.claims.declared import ORIGINS, declared_claims
-from nmtlab.experiments.claims.verdicts import counted, measured_claims
-from nmtlab.experiments.measured import measured
-from nmtlab.experiments.results.summary import in_words
-from nmtlab.experiments.tables.labels import row_label, system_labels
+from nmtlab.grids.declared.labels import row_label, system_labels
+from nmtlab.grids.results.summary import in_words
 from nmtlab.recipe import named_recipe
+from nmtlab.thesis.claims.declared import ORIGINS, declared_claims
+from nmtlab.thesis.claims.verdicts import counted, measured_claims
+from nmtlab.thesis.measured import measured
 
 
 class RecipeDirective(SphinxDirective):

@@ -22,11 +22,11 @@ from nmtlab.demo import (
     demo_runs,
     finished,
 )
-from nmtlab.experiments.measured import measured
 from nmtlab.progress import ProgressBar
 from nmtlab.runs.run import Run
 from nmtlab.text.artificial import FAMILY
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.thesis.measured import measured
 from nmtlab.workspace import Workspace
 
 

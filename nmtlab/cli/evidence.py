@@ -6,9 +6,9 @@ import typer
 
 from nmtlab.cli.options import Threads
 from nmtlab.cli.runs import Licence, Sentences, Weights, sentences_to_pack
-from nmtlab.experiments import evidence
-from nmtlab.experiments.tables.listing import find_table
 from nmtlab.runs.listing import open_run
+from nmtlab.thesis import evidence
+from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import Workspace
 
 

@@ -11,16 +11,16 @@ from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.results.results import Results, stored_results
-from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
-from nmtlab.experiments.shown.worth import worth_view
-from nmtlab.experiments.tables.declaration import Scale
-from nmtlab.experiments.tables.listing import TABLES
 from nmtlab.figures.view import View
 from nmtlab.files import writing
+from nmtlab.grids.declared.declaration import Scale
+from nmtlab.grids.results.results import Results, stored_results
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
+from nmtlab.thesis.shown.children import child_size_view, vocabulary_view
+from nmtlab.thesis.shown.worth import worth_view
+from nmtlab.thesis.tables.listing import TABLES
 from nmtlab.workspace import Workspace
 
 _FORMATS = ("png", "pdf")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from tqdm.auto import tqdm
 
-from nmtlab.experiments.running.cells import Cell
-from nmtlab.experiments.running.estimate import seconds_left
-from nmtlab.experiments.running.events import CellEnded, CellEvent, GridEvent, GridPlanned, NoText, Opening
+from nmtlab.grids.running.cells import Cell
+from nmtlab.grids.running.estimate import seconds_left
+from nmtlab.grids.running.events import CellEnded, CellEvent, GridEvent, GridPlanned, NoText, Opening
 from nmtlab.training.events import Preparing, Progress, Validated
 
 

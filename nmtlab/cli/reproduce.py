@@ -6,11 +6,11 @@ import typer
 
 from nmtlab.cli.options import interrupted
 from nmtlab.cli.tables import print_table, printed
-from nmtlab.experiments.tables.listing import find_table, listed
+from nmtlab.thesis.tables.listing import find_table, listed
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
-    from nmtlab.experiments.results.results import Results
+    from nmtlab.grids.results.results import Results
 
 
 def reproduce(
@@ -67,15 +67,15 @@ def reproduce(
     wanted = declared.only(pair) if pair else declared
 
     from nmtlab.cli.grid_bar import GridBar  # after the names are checked: it loads torch
-    from nmtlab.experiments.claims.declared import questions_about
-    from nmtlab.experiments.results.results import Results
-    from nmtlab.experiments.results.sheets import estimate_sheet
-    from nmtlab.experiments.results.signatures import ceilings
-    from nmtlab.experiments.running.cells import cells_of
-    from nmtlab.experiments.running.engines import in_processes, one_by_one
-    from nmtlab.experiments.running.estimate import estimate_grid
-    from nmtlab.experiments.running.grid import run_grid, unpack_table
-    from nmtlab.experiments.running.ray_engine import on_ray
+    from nmtlab.grids.results.results import Results
+    from nmtlab.grids.results.sheets import estimate_sheet
+    from nmtlab.grids.results.signatures import ceilings
+    from nmtlab.grids.running.cells import cells_of
+    from nmtlab.grids.running.engines import in_processes, one_by_one
+    from nmtlab.grids.running.estimate import estimate_grid
+    from nmtlab.grids.running.grid import run_grid, unpack_table
+    from nmtlab.grids.running.ray_engine import on_ray
+    from nmtlab.thesis.claims.declared import questions_about
 
     asked = questions_about(declared)
     if stored:

@@ -11,9 +11,9 @@ from tqdm import tqdm
 from nmtlab.cli.options import Set, Source, Target, Threads, changed, numbers
 from nmtlab.cli.tables import print_table
 from nmtlab.device import choose_device
-from nmtlab.experiments.trainability import MAP, left_to_train, points, with_trained
-from nmtlab.experiments.trainability import trainability as train_points
 from nmtlab.files import writing
+from nmtlab.grids.trainability import MAP, left_to_train, points, with_trained
+from nmtlab.grids.trainability import trainability as train_points
 from nmtlab.recipe import find_recipe
 from nmtlab.runs.environment import environment, provenance
 from nmtlab.text.corpora.corpus import open_corpus

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from nmtlab.experiments.tables.listing import TABLES, listed
 from nmtlab.runs.log import append_lines, last_line
 from nmtlab.runs.training_log import TrainingLog
+from nmtlab.thesis.tables.listing import TABLES, listed
 
 PROGRAM = """
 import sys
@@ -76,7 +76,7 @@ def test_near_names_of_packed_runs_are_suggested(nmtlab, data):
 def test_what_a_table_declares_loads_no_torch():
     program = """
 import sys
-from nmtlab.experiments.tables.listing import TABLES
+from nmtlab.thesis.tables.listing import TABLES
 print(len(TABLES), "torch" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,12 +12,12 @@ from support.little_table import little_table
 
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.results.sheets import reasons
-from nmtlab.experiments.running.cells import cells_of
-from nmtlab.experiments.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
-from nmtlab.experiments.tables.listing import TABLES
-from nmtlab.experiments.tables.many_languages import ARTIFICIAL_ROWS, MANY_LANGUAGES
+from nmtlab.grids.results.sheets import reasons
+from nmtlab.grids.running.cells import cells_of
+from nmtlab.grids.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.tables.listing import TABLES
+from nmtlab.thesis.tables.many_languages import ARTIFICIAL_ROWS, MANY_LANGUAGES
 from nmtlab.training.events import Prepared, Preparing, Progress, Validated
 
 # The tables of the command are tested with the declarations; this one takes seconds.
@@ -29,7 +29,7 @@ def table(tmp_path, tiny_recipe, monkeypatch):
     measures = {"metrics": ("dev-bleu", "train-perplexity")}
     table = little_table(tmp_path, tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2}), **measures)
     declared_claims()  # they are about the real tables
-    monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
+    monkeypatch.setattr("nmtlab.thesis.tables.listing.TABLES", (table,))
     return table
 
 
@@ -147,7 +147,7 @@ def test_saving_some_rows_starts_from_the_cells_that_come_with_nmtlab(nmtlab, da
     (cells,) = shipped.glob("*.tiny.csv")
     others = cells.read_text(encoding="utf-8").replace("ha-en", "hu-en")
     cells.write_text(others, encoding="utf-8")
-    monkeypatch.setattr("nmtlab.experiments.results.results.RESULTS", shipped)
+    monkeypatch.setattr("nmtlab.grids.results.results.RESULTS", shipped)
     assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
     assert set(pd.read_csv(data / "results/table-3.4.tiny.csv")["row"]) == {"ha-en", "hu-en"}
     assert cells.read_text(encoding="utf-8") == others
@@ -166,7 +166,7 @@ def test_a_failed_cell_is_told_of_at_the_end_and_the_table_is_printed_without_it
     }
     table = little_table(tmp_path, tiny_recipe, systems, seeds=(1,))
     declared_claims()  # they are about the real tables
-    monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
+    monkeypatch.setattr("nmtlab.thesis.tables.listing.TABLES", (table,))
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert said.code == 1
     assert rows(said)[1][2] == "-, 1 not finished"
@@ -179,7 +179,7 @@ def test_a_cell_that_diverged_is_in_the_table(nmtlab, data, tmp_path, tiny_recip
         tmp_path, tiny_recipe, {"tied": {"training.max_evaluations": 1}, "fixnorm": diverging}, seeds=(1,)
     )
     declared_claims()  # they are about the real tables
-    monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
+    monkeypatch.setattr("nmtlab.thesis.tables.listing.TABLES", (table,))
     said = nmtlab("reproduce", "table-3.4", "--scale", "tiny")
     assert said.code == 0
     assert rows(said)[1][2] == "0.00, 1 diverged"
@@ -200,7 +200,7 @@ def test_of_a_table_of_our_own_nothing_is_said_of_what_was_published_nor_of_what
     recipe = tiny_recipe.with_changes({**LEARNED, "training.max_evaluations": 2})
     table = dataclasses.replace(little_table(tmp_path, recipe, seeds=(1,)), **measures)
     declared_claims()  # they are about the real tables
-    monkeypatch.setattr("nmtlab.experiments.tables.listing.TABLES", (table,))
+    monkeypatch.setattr("nmtlab.thesis.tables.listing.TABLES", (table,))
     said = nmtlab("reproduce", "why", "--scale", "tiny")
     assert said.code == 0
     assert [row[:3] for row in rows(said)] == [

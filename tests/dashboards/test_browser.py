@@ -28,17 +28,17 @@ from nmtlab.analysis.search.search_tree import (
 from nmtlab.analysis.search.translation_speed import NOISE, SETTING, frontier, medians, stored_efficiency
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.experiments.claims.verdicts import measured_claims, overall
-from nmtlab.experiments.results.judgement import NOT_KEPT
-from nmtlab.experiments.results.results import Results
-from nmtlab.experiments.results.schemas import CELLS
-from nmtlab.experiments.results.summary import rounded
-from nmtlab.experiments.tables.listing import find_table
-from nmtlab.experiments.trainability import MAP
+from nmtlab.grids.results.judgement import NOT_KEPT
+from nmtlab.grids.results.results import Results
+from nmtlab.grids.results.schemas import CELLS
+from nmtlab.grids.results.summary import rounded
+from nmtlab.grids.trainability import MAP
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
+from nmtlab.thesis.claims.verdicts import measured_claims, overall
+from nmtlab.thesis.tables.listing import find_table
 from nmtlab.translation import Translator
 from nmtlab.workspace import RESULTS, Workspace
 

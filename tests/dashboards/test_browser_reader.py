@@ -2,7 +2,7 @@
 
 from support.shown import Shown, eventually
 
-from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.thesis.claims.verdicts import measured_claims
 
 CLAIM = "fixnorm translates better than tied."
 

@@ -19,9 +19,9 @@ from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS, SentenceChooser
 from nmtlab.dashboards.frame.systems import left_out, of_one_pair
-from nmtlab.experiments.measured import measured_cells
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run
+from nmtlab.thesis.measured import measured_cells
 from nmtlab.workspace import Workspace
 
 BROKEN = "<b>broken"

@@ -19,10 +19,10 @@ from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.pages.index import index_page
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims
-from nmtlab.experiments.results.judgement import RULE
+from nmtlab.grids.results.judgement import RULE
 from nmtlab.runs.listing import open_run
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.claims.verdicts import measured_claims
 from nmtlab.workspace import Workspace
 
 CHECKOUT = Workspace(Path(__file__).parents[2] / "data")

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 import pytest
 from dashboards.test_pages import figures, make, told
 
-from nmtlab.experiments.shown.effects import effect_view
+from nmtlab.thesis.shown.effects import effect_view
 
 CHOSEN = "child-size: gl-en (500)"
 

@@ -7,9 +7,9 @@ import pytest
 from support.packed import NO_WORKSPACE
 
 from nmtlab.dashboards.widgets.glossary import Entry, glossary, glossary_document, meaning_of, meanings
-from nmtlab.experiments.measured import all_measured
-from nmtlab.experiments.results.statistics import Verdict
+from nmtlab.grids.results.statistics import Verdict
 from nmtlab.text.artificial.language_settings import CODES
+from nmtlab.thesis.measured import all_measured
 
 NAMES = [name for entry in glossary() for name in entry.names]
 

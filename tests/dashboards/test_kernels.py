@@ -78,7 +78,7 @@ def test_forked_kernels_share_what_is_imported_and_judged_and_not_their_environm
         for number, kernel in enumerate(kernels):
             assert kernel.ask("__import__('os').environ['NMTLAB_SOME']") == str(number)
             assert kernel.ask("'nmtlab.dashboards.pages.attention' in __import__('sys').modules") == "True"
-            verdicts = "__import__('sys').modules['nmtlab.experiments.claims.verdicts']"
+            verdicts = "__import__('sys').modules['nmtlab.thesis.claims.verdicts']"
             assert kernel.ask(f"len({verdicts}._latest) > 0") == "True"
         kernels[0].end()
         kernels[1].end(now=True)

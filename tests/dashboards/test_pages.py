@@ -21,7 +21,6 @@ from nmtlab.dashboards.pages.dynamics import _verdicts
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments.claims.verdicts import measured_claims
 from nmtlab.figures.scheme import DARK, as_hex
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
@@ -29,6 +28,7 @@ from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.thesis.claims.verdicts import measured_claims
 from nmtlab.workspace import Workspace
 
 LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"
@@ -88,7 +88,7 @@ def packed(tmp_path_factory) -> Workspace:
 
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
-    for module in ("experiments.results.results", "experiments.trainability", "analysis.search.translation_speed"):
+    for module in ("grids.results.results", "grids.trainability", "analysis.search.translation_speed"):
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert all(page.state.keys() >= set(section.inputs) for section in page.sections)

@@ -10,16 +10,16 @@ from support.packed import link_packed, packed_folder
 
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.dashboards.pages.tables import TablesPage
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.results.judgement import NOT_KEPT, RULE
-from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.results.schemas import CELLS, SENTENCES
-from nmtlab.experiments.results.summary import summary
-from nmtlab.experiments.tables.lexical_choice import SMALL_HU, SMALL_QAA
-from nmtlab.experiments.tables.listing import find_table
 from nmtlab.figures.marks import Token
+from nmtlab.grids.results.judgement import NOT_KEPT, RULE
+from nmtlab.grids.results.kept import Kept
+from nmtlab.grids.results.schemas import CELLS, SENTENCES
+from nmtlab.grids.results.summary import summary
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.tables.lexical_choice import SMALL_HU, SMALL_QAA
+from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import RESULTS, Workspace
 
 TEXT = Path(__file__).parents[2].parent / "shared/data"

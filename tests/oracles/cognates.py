@@ -11,12 +11,12 @@ translation.
 import pandas as pd
 
 from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS, COGNATE_RECALL
-from nmtlab.experiments.results.summary import interval
-from nmtlab.experiments.running.cells import Cell, cells_of, made_run
-from nmtlab.experiments.running.grid import unpack_table
-from nmtlab.experiments.tables.listing import find_table
-from nmtlab.experiments.tables.related_text import COUSIN, NARI, RELATED
+from nmtlab.grids.results.summary import interval
+from nmtlab.grids.running.cells import Cell, cells_of, made_run
+from nmtlab.grids.running.grid import unpack_table
 from nmtlab.runs.run import Run
+from nmtlab.thesis.tables.listing import find_table
+from nmtlab.thesis.tables.related_text import COUSIN, NARI, RELATED
 from nmtlab.workspace import Workspace
 
 

@@ -5,7 +5,7 @@ python tests/oracles/late_gains.py
 
 import pandas as pd
 
-from nmtlab.experiments.results.kept import GAINS, LATE_GAINS, late_gain
+from nmtlab.grids.results.kept import GAINS, LATE_GAINS, late_gain
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.packed import packed_runs
 from nmtlab.workspace import Workspace

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, stats
 
-from nmtlab.experiments.claims.declared import Claim, declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.thesis.claims.declared import Claim, declared_claims
+from nmtlab.thesis.claims.verdicts import measured_claims
 from nmtlab.workspace import Workspace
 
 EVIDENCE = Path(__file__).parents[2] / "data/evidence"

@@ -13,12 +13,12 @@ import pandas as pd
 from nmtlab.analysis.access.metric import Text
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.metrics import find_metric, scored_text
-from nmtlab.experiments.measured import measured
-from nmtlab.experiments.results.score_differences import score_differences
-from nmtlab.experiments.results.scored import Scored
+from nmtlab.grids.results.score_differences import score_differences
+from nmtlab.grids.results.scored import Scored
 from nmtlab.runs.listing import open_run_of
 from nmtlab.text.checks.overlap import similar
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.thesis.measured import measured
 from nmtlab.workspace import Workspace
 
 TEST_BLEU = find_metric("tokenized-test-bleu")

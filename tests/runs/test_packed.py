@@ -17,7 +17,6 @@ from nmtlab.analysis.access.translations import (
     translations_by_text,
 )
 from nmtlab.errors import RunError
-from nmtlab.experiments.evidence import add_run
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.archive import read_archive, write_archive
@@ -27,6 +26,7 @@ from nmtlab.runs.pack import FIRST, fill_small, pack, thin_log, unpack
 from nmtlab.runs.packed import machine_of, opened, packed_machines, write_files
 from nmtlab.runs.run import ENVIRONMENT, Run
 from nmtlab.runs.vocabularies import store_apart
+from nmtlab.thesis.evidence import add_run
 from nmtlab.workspace import Workspace
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from nmtlab.experiments.results.schemas import CELLS
-from nmtlab.experiments.tables.listing import find_table
+from nmtlab.grids.results.schemas import CELLS
+from nmtlab.thesis.tables.listing import find_table
 
 Scores = Mapping[str, Mapping[str, Sequence[float | None]]]
 """Row -> system -> score of each seed."""

@@ -14,10 +14,10 @@ from nmtlab.dashboards.widgets.fullnames import FullNames
 from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measured import scores_on_test
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
+from nmtlab.thesis.measured import scores_on_test
 from nmtlab.workspace import Workspace
 
 

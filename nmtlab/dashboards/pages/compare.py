@@ -35,8 +35,8 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import button, columns, offer, row
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments.results.score_differences import score_differences
-from nmtlab.experiments.results.summary import rounded
+from nmtlab.grids.results.score_differences import score_differences
+from nmtlab.grids.results.summary import rounded
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 

@@ -7,8 +7,8 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.widgets.note import Note
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.claims.verdicts import measured_claims
 from nmtlab.workspace import Workspace
 
 PAGE = About(

@@ -21,10 +21,10 @@ from nmtlab.dashboards.widgets.controls import columns, row
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.shown.trainability import trainability_view
-from nmtlab.experiments.trainability import MAP, map_path
 from nmtlab.figures.view import View
+from nmtlab.grids.trainability import MAP, map_path
 from nmtlab.runs.run import Run
+from nmtlab.thesis.shown.trainability import trainability_view
 from nmtlab.workspace import Workspace
 
 PAGE = About(

@@ -13,11 +13,11 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments.claims.declared import ORIGINS, Claim, declared_claims
-from nmtlab.experiments.claims.verdicts import counted, measured_claims, not_measured, overall
-from nmtlab.experiments.results.judgement import RULE
-from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.grids.results.judgement import RULE
+from nmtlab.grids.results.summary import in_words, rounded
 from nmtlab.runs.listing import open_run
+from nmtlab.thesis.claims.declared import ORIGINS, Claim, declared_claims
+from nmtlab.thesis.claims.verdicts import counted, measured_claims, not_measured, overall
 from nmtlab.workspace import Workspace
 
 PAGE = About(

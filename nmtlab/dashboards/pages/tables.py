@@ -17,19 +17,19 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer, row, show_if
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments.claims.declared import declared_claims
-from nmtlab.experiments.claims.verdicts import measured_claims, overall
-from nmtlab.experiments.measured import all_measured
-from nmtlab.experiments.results.collected import published
-from nmtlab.experiments.results.judgement import RULE
-from nmtlab.experiments.results.results import Results
-from nmtlab.experiments.results.scored import Scored
-from nmtlab.experiments.results.signatures import printed_signatures, signatures
-from nmtlab.experiments.results.summary import in_words, rounded, with_published
-from nmtlab.experiments.running.cells import NOT_RUN
-from nmtlab.experiments.shown.tables import table_figure
-from nmtlab.experiments.tables.declaration import Table as Declaration
-from nmtlab.experiments.tables.labels import caveats, drawn_labels, labelled, published_name, system_labels
+from nmtlab.grids.declared.declaration import Table as Declaration
+from nmtlab.grids.declared.labels import caveats, drawn_labels, labelled, published_name, system_labels
+from nmtlab.grids.results.collected import published
+from nmtlab.grids.results.judgement import RULE
+from nmtlab.grids.results.results import Results
+from nmtlab.grids.results.scored import Scored
+from nmtlab.grids.results.signatures import printed_signatures, signatures
+from nmtlab.grids.results.summary import in_words, rounded, with_published
+from nmtlab.grids.running.cells import NOT_RUN
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.claims.verdicts import measured_claims, overall
+from nmtlab.thesis.measured import all_measured
+from nmtlab.thesis.shown.tables import table_figure
 from nmtlab.workspace import Workspace
 
 PAGE = About(

@@ -24,8 +24,8 @@ from nmtlab.dashboards.frame.selection import Line
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
-from nmtlab.experiments.results.score_differences import score_differences
-from nmtlab.experiments.results.summary import in_words, rounded
+from nmtlab.grids.results.score_differences import score_differences
+from nmtlab.grids.results.summary import in_words, rounded
 
 UNDERLINED = "underlined: words that the reference does not have"
 

@@ -9,13 +9,13 @@ from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.widgets.controls import offer, row
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.measured import all_measured
-from nmtlab.experiments.results.curves import with_dev_curves
-from nmtlab.experiments.results.kept import Kept
-from nmtlab.experiments.shown.effects import effect_view
-from nmtlab.experiments.tables.labels import row_label
-from nmtlab.experiments.tables.listing import find_table
 from nmtlab.figures.view import View
+from nmtlab.grids.declared.labels import row_label
+from nmtlab.grids.results.curves import with_dev_curves
+from nmtlab.grids.results.kept import Kept
+from nmtlab.thesis.measured import all_measured
+from nmtlab.thesis.shown.effects import effect_view
+from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import Workspace
 
 _MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."

@@ -10,7 +10,7 @@ from nmtlab.dashboards.widgets.controls import button
 from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Guarded
-from nmtlab.experiments.results.summary import rounded
+from nmtlab.grids.results.summary import rounded
 
 
 class JudgingSheet(widgets.VBox):

@@ -9,13 +9,13 @@ from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.widgets.controls import row
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.errors import NmtlabError
-from nmtlab.experiments.shown.children import child_size_view, vocabulary_view
-from nmtlab.experiments.shown.cognates import cognate_view
-from nmtlab.experiments.shown.many_languages import ablation_view, gain_view
-from nmtlab.experiments.shown.overlap import overlap_view
-from nmtlab.experiments.shown.worth import worth_view
-from nmtlab.experiments.tables.related_text import RELATED
 from nmtlab.figures.view import View
+from nmtlab.thesis.shown.children import child_size_view, vocabulary_view
+from nmtlab.thesis.shown.cognates import cognate_view
+from nmtlab.thesis.shown.many_languages import ablation_view, gain_view
+from nmtlab.thesis.shown.overlap import overlap_view
+from nmtlab.thesis.shown.worth import worth_view
+from nmtlab.thesis.tables.related_text import RELATED
 
 _VIEWS: Mapping[str, Callable[[], View]] = {
     "what a relative is worth: BLEU over the child's text": child_size_view,

@@ -13,8 +13,8 @@ from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import CorpusError
-from nmtlab.experiments.results.scored import Scored
-from nmtlab.experiments.results.summary import rounded
+from nmtlab.grids.results.scored import Scored
+from nmtlab.grids.results.summary import rounded
 from nmtlab.runs.listing import list_runs, open_run_of
 from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run

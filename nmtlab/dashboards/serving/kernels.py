@@ -106,8 +106,8 @@ def _import_pages() -> None:
 
 def _fill_caches() -> None:
     """Fill the caches that forked kernels share: every page lists all runs, and the index judges all claims."""
-    from nmtlab.experiments.claims.verdicts import measured_claims
     from nmtlab.runs.listing import list_runs
+    from nmtlab.thesis.claims.verdicts import measured_claims
     from nmtlab.workspace import Workspace
 
     for fill in (lambda: list_runs(Workspace.find()), measured_claims):

@@ -1,1 +1,0 @@
-"""The published tables, declared as data: rows, systems, corpora and measures."""
