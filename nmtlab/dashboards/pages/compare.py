@@ -152,7 +152,7 @@ class ComparePage(Page):
         names = list(compared.systems)
         offer(self.than, names)
         offer(self.other, names, otherwise=names[-1])
-        self.by.options = list(buckets(compared, self._matches))
+        offer(self.by, list(buckets(compared, self._matches)))
         self.hint.say(_about(compared, text, left_out(chosen, able)))
         self._compared = compared
 
