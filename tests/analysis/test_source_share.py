@@ -8,6 +8,7 @@ from support.scripted_model import ScriptedModel
 
 from nmtlab.analysis.attribution.methods import prefix_erasure
 from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, dependence, repeats, source_share_figure
+from nmtlab.analysis.metrics import find_metric, value_of
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.vocabulary import EOS
 
@@ -60,7 +61,7 @@ def test_both_sides_are_added_up_token_by_token():
         from_target += sum(abs(whole - log_prob(model, SOURCE, shorter, token)) for shorter in shorter_prefixes)
     found = dependence(model, SOURCE, TARGET)
     assert found["from_source"] == pytest.approx(from_source)
-    assert found["from_target"] == pytest.approx(from_target)
+    assert found["from_both"] == pytest.approx(from_source + from_target)
     assert found["source_share"] == pytest.approx(from_source / (from_source + from_target))
     every = [log_prob(model, SOURCE, TARGET[:place], token) for place, token in enumerate(TARGET)]
     assert found["log_prob"] == pytest.approx(np.mean(every))
@@ -76,6 +77,13 @@ def test_the_list_begins_with_the_translation_that_depends_least_on_its_source(t
     stored = SOURCE_SHARE.stored(run, corpus=tiny_corpus, split="dev", sample=4)
     (trace,) = source_share_figure(stored.assign(run="whole")).data
     assert sorted(trace.x) == pytest.approx(sorted(100 * view.frame["source_share"]))
+
+
+def test_the_share_of_a_text_is_of_all_its_sentences_together(trained, tiny_corpus, tmp_path):
+    run = Run(shutil.copytree(trained[0].folder, tmp_path / "whole"))
+    rows = SOURCE_SHARE.of(run, corpus=tiny_corpus)
+    value = value_of(find_metric("source-share"), run, tiny_corpus)
+    assert value == pytest.approx(rows["from_source"].sum() / rows["from_both"].sum())
 
 
 def test_sequences_of_four_words_that_recur_beyond_the_source_are_counted():

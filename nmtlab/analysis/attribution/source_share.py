@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.attribution.methods import erasure, prefix_erasure
 from nmtlab.figures.theme import BELOW, dressed, isolated, name_in_lines, styles
@@ -48,8 +49,8 @@ def source_shares(
 
     Yields:
         A row for each sentence that is not blank: `line` in the text, from 1; `source`; `translation`; `from_source`
-        and `from_target`, by how many nats all its tokens together change, in absolute value, if each source token
-        and each earlier target token is erased alone (EOS never is); `source_share`, the first in their sum;
+        and `from_both`, by how many nats all its tokens together change, in absolute value, if each source token, and
+        if each source token and each earlier target token, is erased alone (EOS never is); `source_share`, their ratio;
         `log_prob`, of a token, in nats; `length_ratio`, tokens of translation to source, without EOS; and `repeats`,
         how often its most frequent sequence of four words recurs beyond the source's (Raunak, Menezes and
         Junczys-Dowmunt 2021).
@@ -76,11 +77,11 @@ def dependence(model: Searchable, source: list[int], target: list[int]) -> dict[
     """Return the numbers of `source_shares` that depend on the model, for ids that end in EOS."""
     ((_, forced),) = forced_decode_all(model, [source], [target])
     from_source = float(np.abs(erasure(model, source, target)).sum())
-    from_target = float(np.abs(prefix_erasure(model, source, target)).sum())
+    from_both = from_source + float(np.abs(prefix_erasure(model, source, target)).sum())
     return {
         "from_source": from_source,
-        "from_target": from_target,
-        "source_share": from_source / (from_source + from_target) if from_source else 0.0,
+        "from_both": from_both,
+        "source_share": from_source / from_both if from_source else 0.0,
         "log_prob": forced.log_prob / len(target),
         "length_ratio": (len(target) - 1) / (len(source) - 1),
     }
@@ -125,6 +126,7 @@ SOURCE_SHARE = Analysis(
     needs=(NEURAL, END, WEIGHTS),
     version=1,
     columns=("line", "source", "translation", "source_share", "log_prob", "length_ratio", "repeats"),
+    metrics=(Metric("source-share", "share from the source", kind="ratio", amount="from_source", of="from_both"),),
     table=most_detached,
     figure=source_share_figure,
 )
