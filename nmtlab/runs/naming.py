@@ -1,5 +1,6 @@
 """Short names of runs that a person can tell apart."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -39,16 +40,17 @@ def short_names(runs: Sequence[Run], seedless: Collection[str] = ()) -> dict[str
     """
     if len(runs) < 2:
         return {run.name: run.name for run in runs}
+    short = {run.name: "" for run in runs}
     for quiet in (_QUIET, ()):
-        facts = _facts(runs, quiet)
-        for name in seedless:
-            facts[name]["seed"] = ""
-        short = _of_what_differs(facts)
-        if len(set(short.values())) == len(short):
-            return short
-    taken = list(short.values())
-    whole = {name: name if taken.count(label) > 1 else label for name, label in short.items()}
-    return whole if len(set(whole.values())) == len(whole) else {name: name for name in whole}
+        short = _with_those_alike(short, _of_what_differs(_facts(runs, quiet, seedless)))
+    short = _with_those_alike(short, {name: name for name in short})
+    return short if len(set(short.values())) == len(short) else {name: name for name in short}
+
+
+def _with_those_alike(labels: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Return labels, those that are not unique replaced by others."""
+    taken = Counter(labels.values())
+    return {name: others[name] if taken[label] > 1 else label for name, label in labels.items()}
 
 
 def system_name(run: Run) -> str:
@@ -90,12 +92,13 @@ def _of_what_differs(facts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     }
 
 
-def _facts(runs: Sequence[Run], quiet: Sequence[str]) -> dict[str, dict[str, str]]:
+def _facts(runs: Sequence[Run], quiet: Sequence[str], seedless: Collection[str]) -> dict[str, dict[str, str]]:
     """Return what tells each run from others, in words and in the order in which a label says it.
 
     Args:
         runs: any.
         quiet: sections and fields whose changes are left out.
+        seedless: full names of runs whose seed is left out.
     """
     systems, depths = _systems(runs), {layers(run.recipe) for run in runs}
     heads = {run.name: _head(run, systems[run.name], len(depths - {""}) > 1) for run in runs}
@@ -111,7 +114,7 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str]) -> dict[str, dict[str, str
             for field, value in _changed(run, settings[run.name]).items()
             if _is_stated(field, run) or any(other.get(field) != value for other in others)
         }
-        seed = f"seed {run.recipe.training.seed}" if run.recipe.model.neural else ""
+        seed = f"seed {run.recipe.training.seed}" if run.recipe.model.neural and run.name not in seedless else ""
         facts[run.name] = {**heads[run.name], **told, "seed": seed}
     return facts
 
