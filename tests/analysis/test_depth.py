@@ -68,30 +68,30 @@ def test_the_line_is_that_of_least_squares_by_hand():
 
 def test_trends_are_slopes_and_the_g_of_the_upper_decoder_and_the_output(run):
     found, values = (
-        g_trends(run),
+        g_trends(G_BY_DEPTH.of(run)),
         run.log.g_values().query(f"step == {run.checkpoints.best_step}").set_index(["side", "kind", "depth"])["g"],
     )
     for side in ("encoder", "decoder"):
         for panel in ("attention", "feed-forward"):
             rise = values[side, panel, 2] - values[side, panel, 1]  # two layers: the line goes through both
-            assert found[f"slope, {side} {panel}"] == pytest.approx(rise)
+            assert found[f"g-slope-{side}-{panel}"] == pytest.approx(rise)
     upper = [values["decoder", kind, 2] for kind in ("attention", "feed-forward")]
-    assert found["g, late decoder"] == pytest.approx(sum(upper) / 2)
-    assert found["g, output"] == values["decoder"]["final"].item()
+    assert found["g-late-decoder"] == pytest.approx(sum(upper) / 2)
+    assert found["g-output"] == values["decoder"]["final"].item()
 
 
 def test_one_layer_has_no_slope(tiny_corpus, tiny_recipe, tmp_path):
     one = {"model.norm": "scale", "model.placement": "pre", "model.encoder_layers": 1, "model.decoder_layers": 1}
-    found = g_trends(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(one)))
-    assert pd.isna(found["slope, encoder attention"])
-    assert found["g, late decoder"] > 0
+    found = g_trends(G_BY_DEPTH.of(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(one))))
+    assert pd.isna(found["g-slope-encoder-attention"])
+    assert found["g-late-decoder"] > 0
 
 
 @pytest.mark.full
 def test_a_run_without_scalenorm_is_refused(tiny_corpus, tiny_recipe, tmp_path):
     layer = {"model.norm": "layer", "model.fixnorm": False, "training.max_evaluations": 1}
     with pytest.raises(RunError, match="no values of g"):
-        g_trends(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(layer)))
+        G_BY_DEPTH.of(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(layer)))
 
 
 def test_g_is_drawn_in_two_panels_with_its_lines():
