@@ -111,7 +111,7 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     assert bool(figures(page)) == (name in ("tables", "compare", "norms", "dynamics", "efficiency"))
 
 
-SLOW = {"languages"}  # compares all sentences of four runs
+SLOW = {"languages", "detached"}  # one compares all sentences of four runs, the other erases all words of two hundred
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])

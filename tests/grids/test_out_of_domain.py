@@ -26,7 +26,7 @@ def table(tmp_path, tiny_recipe):
     recipe = tiny_recipe.with_changes({"training.max_evaluations": 1})
     table = little_table(tmp_path, recipe, seeds=(1,), metrics=("ntrex-bleu",))
     row = table.rows[0]
-    setup = replace(row.at["tiny"], tested=ExternalCorpus(NEWS, "de", "en"))
+    setup = replace(row.at["tiny"], tested=ExternalCorpus(NEWS, "de", "en", "NTREX"))
     return replace(table, rows=(replace(row, at={**row.at, "tiny": setup}),), published=False)
 
 
