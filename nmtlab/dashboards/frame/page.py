@@ -84,15 +84,15 @@ class Page(widgets.VBox):
         if self._changes is not None:
             self._changes.update(keys)
         elif keys:
-            with self._together():
-                self._changes.update(keys)
+            with self._together() as changes:
+                changes.update(keys)
 
     @contextmanager
-    def _together(self, action: bool = True) -> Iterator[None]:
+    def _together(self, action: bool = True) -> Iterator[set[str]]:
         """Show all changes of a block at its end, at once; only a user action clears the message."""
         self._changes = set()
         try:
-            yield
+            yield self._changes
             if self._changes:
                 if action:
                     self.tell("")

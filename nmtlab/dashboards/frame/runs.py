@@ -28,7 +28,7 @@ class RunChooser(widgets.VBox):
 
     Args:
         workspace: workspace with the runs.
-        needs: of the runs that the page can show.
+        needs: of the runs that the page can show; nothing if not given.
         first: names of the runs to choose initially, if available; otherwise the newest run.
         many: whether several runs can be chosen.
         title: title of the table.
@@ -38,13 +38,13 @@ class RunChooser(widgets.VBox):
     def __init__(
         self,
         workspace: Workspace,
-        needs: Sequence[Need] = (),
+        needs: Sequence[Need] | None = None,
         first: Sequence[str] = (),
         many: bool = True,
         title: str = "Runs",
         none: str = "",
     ) -> None:
-        self._workspace, self._needs, self._first, self._none = workspace, needs, first, none
+        self._workspace, self._needs, self._first, self._none = workspace, needs or (), first, none
         self._seen: dict[str, tuple[int, ...]] | None = None
         self.chosen: list[Run] = []
         self._test = scores_on_test(workspace)

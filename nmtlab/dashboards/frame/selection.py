@@ -48,9 +48,9 @@ class Selection(anywidget.AnyWidget):
 
     _esm = _HERE / "selection.js"
     value = traitlets.Unicode().tag(sync=True)
-    lines = traitlets.List().tag(sync=True)
+    lines: traitlets.List = traitlets.List().tag(sync=True)
     said = traitlets.Unicode(_NONE).tag(sync=True)
-    links = traitlets.List().tag(sync=True)
+    links: traitlets.List = traitlets.List().tag(sync=True)
 
     def __init__(self, here: About, charts: Sequence[Chart], others: Sequence[Chart | Table]) -> None:
         super().__init__()

@@ -88,7 +88,7 @@ class Chart(anywidget.AnyWidget):
     def _mark(self) -> None:
         marks = outlines(self.figure, self._token) if self._token else []
         self.figure.layout.shapes = (*self._shapes, *marks)
-        marked = f" Marked: {self._token.bare}." if marks else ""
+        marked = f" Marked: {self._token.bare}." if marks and self._token else ""
         self.label = summary(self.figure) + marked
         self.marks = json.dumps(marks)
 
