@@ -29,7 +29,7 @@ autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 88
 # Names of other libraries, private names and type variables have no place in the book.
-nitpick_ignore_regex = [("py:.*", r"(?!nmtlab\.).*|.*\._\w+|.*\.[A-Z]")]
+nitpick_ignore_regex = [("py:.*", r"(?!nmtlab\.).*|.*\._\w+|.*\.(?:[A-Z]|\w+T)")]
 
 html_theme = "sphinx_book_theme"
 html_title = "nmtlab"
