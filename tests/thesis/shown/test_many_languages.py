@@ -112,7 +112,7 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
 @pytest.mark.parametrize("group", ["iberian", "artificial"])
 def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(DATA))
-    table = measured("many-languages", "small").summary().query("metric == 'test BLEU'")
+    table = measured("many-languages", "small").summary().query("metric == 'detokenized-test-bleu'")
     intervals = table.set_index(["row", "column"])
     for line in gain_view(group).frame.itertuples():
         found = intervals.loc[(line.direction, f"{line.system}, {line.texts}")]
