@@ -54,6 +54,14 @@ def test_the_default_name_is_that_of_the_command_line(page):
     assert page.name.placeholder == "tiny.transformer-tiny.7"
 
 
+def test_a_setting_that_is_not_allowed_starts_nothing_whatever_the_training_is_called(page):
+    page.name.value = "named"
+    page.settings.value = "model.dropout=7"
+    page.start.click()
+    assert "model.dropout" in page._message.value
+    assert not (page._workspace.data / "jobs/named").exists()
+
+
 def test_a_new_value_becomes_a_setting_and_the_recipes_own_value_removes_it(page):
     page.settings.value = "model.norm=layer"
     control = select(page, "model.dropout")

@@ -145,7 +145,8 @@ class TrainPage(Page):
         self.tell("")
         if self.corpus.value is None:
             raise NmtlabError("no corpus here", _MAKE_ONE)
-        name = self.name.value.strip() or self._default_name(self._settled())
+        recipe = self._settled()
+        name = self.name.value.strip() or self._default_name(recipe)
         if self._workspace.run_folder(name).exists():
             raise NmtlabError(f"run {name!r} already exists", "choose another name or resume it")
         self._opened_corpus()
