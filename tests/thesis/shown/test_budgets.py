@@ -3,9 +3,11 @@
 import pandas as pd
 import pytest
 
+from nmtlab.analysis.metrics import find_metrics
 from nmtlab.errors import NmtlabError
 from nmtlab.grids.results.schemas import CELLS
 from nmtlab.thesis.shown.budgets import at_two_budgets, budgets_figure, budgets_view
+from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 
 
@@ -82,10 +84,11 @@ def test_claims_about_several_measures_or_texts_are_called_by_them():
 @pytest.mark.full
 def test_claims_at_two_budgets_have_the_effects_of_both_tables():
     shown = budgets_view("length-planning", "de-en, Multi30k").frame.set_index("metric")
+    keys = {metric.label: metric.key for metric in find_metrics(find_table("length-planning").metrics)}
     for budget, name in (("short", "length-planning"), ("long", "length-planning-trained-out")):
         cells = CELLS.read(RESULTS / f"{name}.small.csv").query("row == 'de-en'")
         means = cells.groupby(["metric", "column"])["value"].mean().unstack()
-        effects = (means["planned"] - means["ordinary"])[shown.index]
+        effects = (means["planned"] - means["ordinary"])[[keys[label] for label in shown.index]]
         assert shown[f"effect_{budget}"].tolist() == pytest.approx(effects.tolist())
     with pytest.raises(NmtlabError, match="not measured at two budgets"):
         budgets_view("length-planning", "gl-en, LibreOffice")
