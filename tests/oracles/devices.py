@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-EARLIER, GPU, ROOT = "0570e8c", "NVIDIA H100", Path(__file__).parents[2]
+EARLIER, GPU, SEEDS, ROOT = "0570e8c", "NVIDIA H100", 3, Path(__file__).parents[2]
 SCORES = {"dev BLEU", "test BLEU", "dev-bleu", "tokenized-test-bleu"}
 """As the earlier commit calls them, and by their keys."""
 
@@ -31,17 +31,20 @@ def main() -> None:
 
 
 def compared(table: str, row: str) -> pd.DataFrame:
-    """Return mean and variance of three seeds on each, of a row's systems that were trained on the GPU alone."""
+    """Return mean and variance of three seeds on each, of a row's systems."""
     path, now = f"data/results/{table}.small.csv", ROOT / f"data/evidence/results/{table}.small.csv"
     earlier = subprocess.check_output(["git", "-C", ROOT, "show", f"{EARLIER}:{path}"], text=True)
     cpu, gpu = (scores(pd.read_csv(text), row) for text in (io.StringIO(earlier), now))
-    on_gpu = gpu["machine"].str.startswith(GPU).groupby(gpu["column"]).all()
-    there = on_gpu.index[on_gpu]
+    gpu = gpu[gpu["machine"].str.startswith(GPU)]
     about = {}
     for name, some in (("cpu", cpu), ("gpu", gpu)):
-        values = some.groupby("column", sort=False)["value"]
+        values = (
+            some.groupby("column", sort=False)
+            .filter(lambda of_one: len(of_one) == SEEDS)
+            .groupby("column", sort=False)["value"]
+        )
         about |= {name: values.mean(), f"{name}_variance": values.var()}
-    return pd.DataFrame(about).loc[there].reset_index(names="system").assign(table=table)
+    return pd.DataFrame(about).dropna().reset_index(names="system").assign(table=table)
 
 
 def scores(cells: pd.DataFrame, row: str) -> pd.DataFrame:
