@@ -48,11 +48,13 @@ class View:
     Args:
         frame: the numbers, few enough to read.
         digits: decimals in the table, few enough to be the same on every machine.
+        finding: what the figure shows, in a sentence or two; empty if nobody has said it.
     """
 
     frame: pd.DataFrame
     figure: go.Figure
     digits: int = 2
+    finding: str = ""
 
     @property
     def table(self) -> Numbers:

@@ -51,6 +51,7 @@ class Analysis:
         columns: that every answer has; stored answers without one of them are not used.
         table: from answers to the few numbers that are shown.
         figure: from answers to what is drawn.
+        finding: from answers to what they show, in a sentence or two with its numbers.
         digits: decimals of the numbers that are shown, few enough to be the same on every machine.
         absent: if nothing is to be shown where no run has a row: the problem and what to do.
         stored_as: name of stored answers, if it is not that of `compute`'s module and function.
@@ -66,6 +67,7 @@ class Analysis:
     columns: tuple[str, ...] = ()
     table: Callable[..., pd.DataFrame] = lambda found: found
     figure: Callable[..., go.Figure] | None = None
+    finding: Callable[[pd.DataFrame], str] = lambda found: ""
     digits: int = 2
     absent: tuple[str, str] | None = None
     stored_as: str = ""
@@ -196,7 +198,7 @@ class Analysis:
             raise TypeError(f"{self.key}: nothing is drawn of it")
         found = self._among(runs, arguments)
         table, figure = (shown(found, **named(shown, arguments)) for shown in (self.table, self.figure))
-        return View(table, figure, self.digits)
+        return View(table, figure, self.digits, self.finding(found))
 
     def numbers(self, runs: Run | Sequence[Run], **arguments: Any) -> Numbers:
         """Show the answers for one run or several as a table; arguments and errors as of `view`."""
