@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -93,13 +93,65 @@ def dressed(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
     return figure.update_layout(template=_TEMPLATE, title_text=title, height=height)
 
 
-def styles(names: Iterable[str]) -> Mapping[str, dict[str, str]]:
-    """Return colour and dash of each name, by its position: `{"color": ..., "dash": ...}`."""
-    unique = list(dict.fromkeys(names))
-    return {
-        name: {"color": COLOURS[place % len(COLOURS)], "dash": DASHES[place // len(COLOURS) % len(DASHES)]}
-        for place, name in enumerate(unique)
-    }
+SYSTEMS: Mapping[str, str] = {
+    "tied": COLOURS[6],
+    "untied": COLOURS[3],
+    "fixnorm": COLOURS[0],
+    "fixnorm-lex": COLOURS[1],
+    "fixnorm-free": COLOURS[5],
+    "arthur": COLOURS[2],
+    "moses": COLOURS[4],
+    "postnorm": COLOURS[1],
+    "post-layernorm": COLOURS[1],
+    "postnorm-layernorm": COLOURS[1],
+    "post-scalenorm": COLOURS[4],
+    "post-rmsnorm": COLOURS[3],
+    "prenorm": COLOURS[6],
+    "pre-layernorm": COLOURS[6],
+    "prenorm-layernorm": COLOURS[6],
+    "prenorm-fixnorm": COLOURS[5],
+    "prenorm-fixnorm-layernorm": COLOURS[5],
+    "pre-scalenorm": COLOURS[0],
+    "prenorm-fixnorm-scalenorm": COLOURS[0],
+    "pre-rmsnorm": COLOURS[2],
+    "prenorm-fixnorm-rmsnorm": COLOURS[2],
+    "prenorm-transfer": COLOURS[1],
+    "prenorm-fixnorm-transfer": COLOURS[3],
+    "bpe": COLOURS[0],
+    "bpe-transfer": COLOURS[1],
+    "bpe-unrelated-parent": COLOURS[2],
+    "bpe-distant-relative": COLOURS[3],
+}
+"""Each system's colour in every figure: recurrent, Transformers by place and kind of norm, those with parents."""
+
+
+def colour_of(name: str) -> str | None:
+    """Return the colour of the system that a label names, such as `tr-en, tied, seed 2`; None if it names none."""
+    parts = (re.sub(r"\W+", "-", part.strip().lower()) for part in re.split(r"[,.·]", name))
+    systems = (re.sub(r"^demo-|-(bpe|small)$", "", part) for part in parts)
+    return next((SYSTEMS[system] for system in systems if system in SYSTEMS), None)
+
+
+def styles(names: Iterable[str], dashes: Sequence[str] = DASHES) -> Mapping[str, dict[str, str]]:
+    """Return colour and dash of each name, no two the same while they last: `{"color": ..., "dash": ...}`.
+
+    A known system has its colour, the first with a solid line; other names take in turn what is left.
+
+    Args:
+        dashes: those that tell names apart; a single one where dashes mean something else, or nothing is a line.
+    """
+    looks = [{"color": colour, "dash": dash} for dash in dashes for colour in COLOURS]
+    found: dict[str, dict[str, str]] = {}
+    free: list[dict[str, str]] = []
+    for name in sorted(dict.fromkeys(names), key=lambda name: colour_of(name) is None):
+        free = free or list(looks)
+        found[name] = next((look for look in free if look["color"] == colour_of(name)), free[0])
+        free.remove(found[name])
+    return found
+
+
+SOLID = DASHES[:1]
+"""For figures in which colours alone tell names apart."""
 
 
 def log_axis(values: Iterable[float]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from nmtlab.analysis.access.needs import DECODING, END, NEURAL, in_direction
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.figures.theme import BELOW, DASHES, dressed, spaced, styles
+from nmtlab.figures.theme import BELOW, DASHES, SOLID, dressed, spaced, styles
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import StoredAnswer
@@ -263,7 +263,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     figure = make_subplots(
         rows=rows, cols=2, subplot_titles=list(curves.values()), horizontal_spacing=0.1, vertical_spacing=0.27 / rows
     )
-    colours, runs = styles(outcomes["way"]), list(dict.fromkeys(outcomes["run"]))
+    colours, runs = styles(outcomes["way"], SOLID), list(dict.fromkeys(outcomes["run"]))
     for place, column in enumerate(curves):
         at = {"row": place // 2 + 1, "col": place % 2 + 1}
         if place >= len(curves) - 2:

@@ -24,7 +24,7 @@ import torch
 
 from nmtlab.analysis.access.needs import in_direction
 from nmtlab.evaluation.scores import bleu, default_tokenizer
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, SOLID, dressed, log_axis, name_in_lines, styles
 from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.served import ServedSystem
@@ -243,7 +243,7 @@ def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str) -> None:
     """Add a trace for each run, engine and precision: its points on the front are filled, and say their beam size."""
     way = measured["engine"] + " " + measured["precision"]
     names = measured["run"] + ", " + way if measured["run"].nunique() > 1 else way
-    colours = styles(names)
+    colours = styles(names, SOLID)
     for name, rows in measured.groupby(names, sort=False):
         on_front = rows["frontier"]
         figure.add_scatter(

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.figures.theme import BELOW, FAINT, dressed, see_through, spaced, styles
+from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, see_through, spaced, styles
 from nmtlab.figures.view import View
 from nmtlab.grids.declared.declaration import Scale
 from nmtlab.grids.results.statistics import ENOUGH_SEEDS
@@ -214,7 +214,7 @@ def worth_figure(replaced: pd.DataFrame) -> go.Figure:
         row_heights=heights or None, vertical_spacing=_BETWEEN / inside if len(pairs) > 1 else 0,
     )  # fmt: skip
     # The child alone has the first colour in the other figures.
-    style, named = styles(["", *systems]), set()
+    style, named = styles(["", *systems], SOLID), set()
     for row, panel in enumerate(panels, start=1):
         for system, lines in panel.groupby("system", sort=False):
             for trace in _worth_traces(lines, style[system]["color"]):
