@@ -25,7 +25,7 @@ AttentionKind = Literal["cross-attention", "encoder self-attention", "decoder se
 KINDS: tuple[AttentionKind, ...] = get_args(AttentionKind)
 _BARE = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "mirror": True}
 _NAME = {"xref": "paper", "yref": "paper", "showarrow": False}
-_HEIGHT, _ABOVE, _BELOW = 130, 75, 15
+_HEIGHT, _ABOVE, _BELOW = 130, 65, 15
 """Pixels of a row of heatmaps, above all of them and below."""
 _GAP = 0.12
 """Between heatmaps, as a share of the space of each."""

@@ -128,13 +128,9 @@ def _framed(figure: go.Figure, grid: _Grid, title: str) -> go.Figure:
     """Return a figure with space for its title and a legend beside it, at any height."""
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
-    top = 1 - 14 / height
-    dressed(figure, title, height)
-    return figure.update_layout(
-        margin={"t": margin, "b": grid.below},
-        title={"y": top, "yanchor": "top"},
-        legend={"orientation": "h", "yref": "container", "y": top, "yanchor": "top", "x": 1, "xanchor": "right"},
-    )
+    top = {"yref": "container", "y": 1 - 14 / height, "yanchor": "top", "x": 1, "xanchor": "right"}
+    figure.update_layout(margin={"t": margin, "b": grid.below}, legend={"orientation": "h", **top})
+    return dressed(figure, title, height)
 
 
 def _letters(width: float) -> int:

@@ -279,9 +279,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
         sizes = spaced(outcomes["beam_size"])
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes], tickangle=0)
     foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
-    figure.update_layout(
-        legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot, margin_t=80
-    )
+    figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot)
     title = f"BLEU, length and search errors by {over.replace('_', ' ')}"
     return dressed(figure, title, 260 * rows + foot)
 

@@ -167,7 +167,7 @@ def _lives(tree: pd.DataFrame) -> pd.Series:
 
 _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]
 _TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#444444"}
-_HEIGHT, _TOP, _BOTTOM = 680, 70, 110
+_HEIGHT, _TOP, _BOTTOM = 680, 45, 110
 _ABOVE = 22  # pixels above log-probability 0, for a label
 _NARROWEST = 1000
 """Pixels between the axes on a page of 1280 pixels."""

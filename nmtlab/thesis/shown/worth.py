@@ -31,7 +31,7 @@ _DECIMALS = 9
 _NORMAL = 1.96
 """The 97.5th percentile of the normal distribution."""
 
-_HEAD, _BETWEEN, _FOOT = 75, 100, 120
+_HEAD, _BETWEEN, _FOOT = 65, 100, 120
 """Pixels above the panels, between them, and below them, for axis and legend."""
 
 _PANEL = 290
