@@ -9,6 +9,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from nmtlab.text.corpora.lines import SPACE
+
 _RIGHT_TO_LEFT = ("R", "AL")
 _ISOLATES = {True: "\u2067", False: "\u2066"}  # RIGHT-TO-LEFT ISOLATE, LEFT-TO-RIGHT ISOLATE
 _END = "\u2069"  # POP DIRECTIONAL ISOLATE
@@ -253,6 +255,23 @@ def plain(text: str) -> str:
     return isolated(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def readable(pieces: Iterable[str]) -> list[str]:
+    """Return pieces as a person reads them: `▁ev` and `i` as `ev` and `·i`; those of a vocabulary of words are words.
+
+    Different pieces stay different. What they are is the raw pieces: these are for the eye alone.
+    """
+    listed = list(pieces)
+    subwords = any(SPACE in piece for piece in listed)
+    return [_TAGS.get(piece) or _without_space(piece, subwords) for piece in listed]
+
+
+def _without_space(piece: str, subwords: bool) -> str:
+    if SPACE in piece:
+        return piece.replace(SPACE, "") or piece.replace(SPACE, "␣")
+    is_tag = piece.startswith("<") and piece.endswith(">")
+    return f"·{piece}" if subwords and not is_tag else piece
+
+
 def name_in_lines(name: object, letters: int = 36) -> str:
     """Return a name escaped for plotly, in lines of at most so many letters.
 
@@ -271,5 +290,6 @@ def name_in_lines(name: object, letters: int = 36) -> str:
     return "<br>".join(escape(line.rstrip(), quote=False) for line in lines)
 
 
+_TAGS = {"<unk>": "⟨unknown⟩", "<s>": "⟨start⟩", "</s>": "⟨end⟩"}
 _MAX_LETTERS = 40
 _LONGEST_NAME = 120  # letters

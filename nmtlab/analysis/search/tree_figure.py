@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.figures.marks import with_nodes
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, readable, see_through
 
 APART = 2
 """Least number of pixels between two labels, across or down."""
@@ -104,8 +104,8 @@ def placed_labels(nodes: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     edge = -scale.low * scale.log_prob
     taken = [_box(x[row], y[row], _NODE, _NODE) for row in np.flatnonzero(nodes["kind"] != "branch")]
     found = []
-    for row, node in enumerate(nodes.itertuples()):
-        label = short(node.piece)
+    labels = map(short, readable(nodes["piece"]))
+    for row, (node, label) in enumerate(zip(nodes.itertuples(), labels, strict=True)):
         width = _width(label)
         for place in _places(node.kind, width):
             box = _box(x[row] + place.right, y[row] + place.down, width / 2, _LINE / 2)
