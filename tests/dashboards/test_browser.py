@@ -90,7 +90,8 @@ def cells(column: pd.Series) -> list[str]:
     needed = max(len(text.partition(".")[2]) for text in alone)
     decimals = min(needed, max(2, 2 - math.floor(math.log10(column.abs().max()))))
     shown = [f"{value:.{decimals}f}" for value in column]
-    return [text if float(text) or not value else own for text, own, value in zip(shown, alone, column, strict=True)]
+    both = zip(shown, alone, column, strict=True)
+    return [(text if float(text) or not value else own).replace("-", "−") for text, own, value in both]
 
 
 # One page after the other
@@ -176,7 +177,7 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
     for title in (DEV, GRADIENTS):  # powers of ten and twice, five times as much: the digits alone would not do
         texts = page.chart(title).locator(".ytick text").all_text_contents()
-        numbers = [float(text.replace(",", "")) for text in texts]
+        numbers = [float(text.replace(",", "").replace("−", "-")) for text in texts]
         assert len(numbers) >= 2
         assert numbers == sorted(set(numbers))
     page.press("minutes")
