@@ -1,5 +1,6 @@
 """What all pages have in common, in a browser: addresses, saved files, trainings that outlive them, text that bites."""
 
+import re
 import shutil
 from itertools import pairwise
 from urllib.parse import parse_qs, urlencode
@@ -186,15 +187,28 @@ def test_tables_and_figures_are_downloaded(show, tmp_path):
     chart.locator(".traces", has_text="tied").first.locator(".legendtoggle").click()
     eventually(lambda: chart.evaluate("(div) => div._fullData.map((trace) => trace.visible)"), ["legendonly", True])
     chart.hover()
+    chart.locator('[data-title="Size of downloads"]').click()
+    form = chart.locator("xpath=..").locator(".nmtlab-chart-size")
+    for place, (usual, number) in enumerate([("140", "90"), ("9", "8")]):
+        assert form.locator("input").nth(place).input_value() == usual
+        form.locator("input").nth(place).fill(number)
+        form.locator("input").nth(place).blur()
+    chart.hover()
     with page.page.expect_download() as downloading:
         chart.locator('[data-title="Download as SVG"]').click()
     drawn = downloading.value.path().read_text(encoding="utf-8")
     assert drawn.startswith("<svg")
     assert "fixnorm-lex" in drawn
+    assert 'width="90mm"' in drawn.partition(">")[0]
+    width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn.partition(">")[0]).groups()
+    layout = chart.evaluate("(div) => [div.layout.template.layout.font.size, div.offsetHeight]")
+    assert [8 / 72 * 25.4 * float(width) / 90, float(height)] == pytest.approx(layout, rel=1e-3)  # letters of 8 pt
     with page.page.expect_download(timeout=1000 * PATIENCE) as downloading:
         chart.locator('[data-title="Download as PDF"]').click()
     assert downloading.value.suggested_filename == "nmtlab-dev-bleu-during-training.pdf"
-    assert downloading.value.path().read_bytes().startswith(b"%PDF")
+    drawn = downloading.value.path().read_bytes()
+    assert drawn.startswith(b"%PDF")
+    assert float(re.search(rb"/MediaBox *\[0 0 ([\d.]+) ", drawn)[1]) == pytest.approx(90 / 25.4 * 72, abs=1)
 
 
 # Saved pages
