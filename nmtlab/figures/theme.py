@@ -123,9 +123,9 @@ _LINE = 21  # pixels of a title's line
 
 
 def _above_panels(figure: go.Figure) -> int:
-    """Return the pixels of the titles of the uppermost panels."""
+    """Return the pixels of the titles of the uppermost panels and of a legend above them."""
     lines = [one.text.count("<br>") + 1 for one in figure.layout.annotations if one.yanchor == "bottom" and one.y == 1]
-    return _LINE * max(lines, default=0)
+    return _LINE * (max(lines, default=0) + (figure.layout.legend.yanchor == "bottom" and figure.layout.legend.y > 1))
 
 
 SYSTEMS: Mapping[str, str] = {

@@ -81,5 +81,7 @@ def test_what_stands_above_the_panels_has_room_and_no_more():
     heads = [dressed(made(), title).layout.margin.t for made in (go.Figure, panels) for title in ("a", "a<br>b")]
     assert heads == [42, 63, 84, 105]
     assert dressed(go.Figure(layout={"margin": {"t": 99}}), "a").layout.margin.t == 99
+    legend = {"legend": {"y": 1.02, "yanchor": "bottom"}}
+    assert dressed(go.Figure(layout=legend), "a").layout.margin.t == 63
     figure = dressed(panels(), "a")
     assert figure.layout.annotations[0].font.size < figure.layout.template.layout.title.font.size
