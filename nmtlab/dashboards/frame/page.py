@@ -79,8 +79,8 @@ class Page(widgets.VBox):
                 widget.add_class(f"nmtlab-sets-{key}")
         for section in self.sections:
             for part in section.parts:
-                for key in section.inputs if isinstance(part, widgets.DOMWidget) else ():
-                    part.add_class(f"nmtlab-of-{key}")
+                if isinstance(part, widgets.DOMWidget):
+                    part._dom_classes += tuple(f"nmtlab-of-{key}" for key in section.inputs)
 
     def tell(self, problem: str) -> None:
         """Show a message, or hide it if `problem` is empty."""
