@@ -153,7 +153,7 @@ def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show,
     expected = [own["g"].tolist() for _, own in values.groupby(["panel", "run", "group"], sort=False)]
     eventually(lambda: page.values(DEPTH, mode="markers"), near(expected))
     assert page.keys("Runs") == ["hostile"]
-    assert "Not listed: no values of g (5)" in page.notes
+    assert "5 runs not shown: no values of g (5)" in page.notes
     shutil.copytree(runs["hostile"].folder, served.workspace.runs / "later")
     eventually(lambda: sorted(page.keys("Runs")), ["hostile", "later"])
     page.pick("Runs", "later")

@@ -230,8 +230,8 @@ def test_hostile_text_is_shown_as_text(show, served):
     system = open_system(open_run("hostile", served.workspace))
     shown = [source[:2000] + ("…" if len(source) > 2000 else "") for source, _ in HOSTILE]
     assert page.column(SENTENCES, "source")[: len(HOSTILE)] == shown
-    assert "Not listed: no weights (2), incomplete or damaged (1)" in page.notes
-    page.page.get_by_text("Not listed").click()
+    assert "3 runs not shown: no weights (2), incomplete or damaged (1)" in page.notes
+    page.page.get_by_text("3 runs not shown").click()
     assert f"incomplete or damaged: {BROKEN};" in page.notes
     directions = page.table(SENTENCES).locator("td").evaluate_all("(all) => all.map((cell) => cell.dir)")
     assert set(directions) == {"auto"}

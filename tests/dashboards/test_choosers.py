@@ -76,7 +76,7 @@ def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_ot
     (runs.runs / "c/probes/g.jsonl").write_text("{}\n", encoding="utf-8")
     chooser = RunChooser(runs, needs=[wanted(lambda run: bool(len(run.log.g_values()) + 1))])
     assert chooser.table.frame["run"].tolist() == ["b"]
-    assert "Not listed: incomplete or damaged (3)<" in note(chooser)
+    assert "3 runs not shown: incomplete or damaged (3)<" in note(chooser)
     assert "&lt;b&gt;broken, a, c; " in note(chooser)
 
 
@@ -91,7 +91,7 @@ def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
 def test_runs_that_do_not_fit_are_counted(runs):
     shutil.rmtree(runs.runs / BROKEN)
     said = note(RunChooser(runs, needs=[wanted(lambda run: run.name == "a")]))
-    assert "Not listed: unwanted (2)<" in said
+    assert "2 runs not shown: unwanted (2)<" in said
     assert "unwanted:</b> b, c<" in said
 
 
@@ -99,7 +99,7 @@ def test_runs_that_do_not_fit_are_counted(runs):
 def test_runs_that_a_page_cannot_show_are_counted_by_what_they_lack():
     gallery = Workspace(Path(__file__).parents[2] / "data")
     chooser = RunChooser(gallery, needs=DECODING)
-    counts = re.search(r"Not listed: no weights \((\d+)\), phrase-based \((\d+)\)<", note(chooser))
+    counts = re.search(r"runs not shown: no weights \((\d+)\), phrase-based \((\d+)\)<", note(chooser))
     assert sum(map(int, counts.groups())) + len(chooser.table.frame) == len(list_runs(gallery)[0])
 
 
