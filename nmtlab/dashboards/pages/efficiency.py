@@ -27,7 +27,8 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=11,
+    place=12,
+    group="Results",
     title="Efficiency",
     question="Which engine, precision and beam give the best translations for their time, memory or size?",
     name="efficiency",
