@@ -1,12 +1,13 @@
 """Runs as rows of a table: what tells them apart, their scores, and the text that they are grouped by."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import pandas as pd
 
+from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.runs.kept import read_kept, trace, write_kept
 from nmtlab.runs.naming import layers, stated_changes, system_name
 from nmtlab.runs.run import Run
@@ -73,6 +74,33 @@ def grouped(rows: Mapping[str, Mapping[str, Any]], first: Sequence[str]) -> list
         groups.setdefault(row["group"], []).append(name)
     ordered = sorted(groups.values(), key=lambda group: not any(name in first for name in group))
     return [name for group in ordered for name in group]
+
+
+def limits(run: Run) -> str:
+    """Return what a run cannot do, in short; nothing if it was trained here."""
+    if run.origin.packed and run.checkpoints.has_weights():
+        return "half-precision weights: translates, cannot be trained further; log p ± 0.01"
+    return run.origin.limitations
+
+
+def by_fact(runs: Sequence[Run], fact: Callable[[Run], str]) -> list[tuple[str, list[Run]]]:
+    """Return what there is to say of some runs, each with the runs that it is true of."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(fact(run), []).append(run)
+    return [(text, some) for text, some in found.items() if text]
+
+
+def about_runs(runs: Sequence[Run]) -> str:
+    """Return the full names of runs and what they cannot do, as markup that is folded behind a sign."""
+    lines = [f"{run.label}: {run.name}" for run in runs if run.label != run.name]
+    lines += [f"{mentioned(some)}: {text}" for text, some in by_fact(runs, limits)]
+    text = "".join(f"<div>{escape(line)}</div>" for line in lines)
+    return (
+        f"<details><summary>ⓘ About {'this run' if len(runs) == 1 else 'these runs'}</summary>{text}</details>"
+        if text
+        else ""
+    )
 
 
 def omitted(lacks: Mapping[str, str], broken: Sequence[str]) -> str:

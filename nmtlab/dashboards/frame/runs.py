@@ -5,14 +5,25 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import ipywidgets as widgets
+import pandas as pd
 
 from nmtlab.analysis.access.needs import Need
-from nmtlab.dashboards.frame.listed import grouped, omitted, row_of, run_table, test_scores
+from nmtlab.dashboards.frame.chips import Chips, LongTable, panel
+from nmtlab.dashboards.frame.listed import (
+    about_runs,
+    by_fact,
+    group_of,
+    grouped,
+    limits,
+    omitted,
+    row_of,
+    run_table,
+    test_scores,
+)
 from nmtlab.dashboards.frame.saved import CHOOSER
 from nmtlab.dashboards.frame.systems import mentioned
 from nmtlab.dashboards.widgets.fullnames import FullNames
 from nmtlab.dashboards.widgets.note import Note, html
-from nmtlab.dashboards.widgets.table import Table
 from nmtlab.runs.index import RunIndex, changes
 from nmtlab.runs.kept import Trace
 from nmtlab.runs.listing import open_run
@@ -22,7 +33,7 @@ from nmtlab.workspace import Workspace
 
 
 class RunChooser(widgets.VBox):
-    """The runs of a workspace by text, newest first, with their scores; those that are left out are named.
+    """The chosen runs as chips, and a panel with all by text, newest first, with their scores, to choose from.
 
     `chosen` are the chosen runs, with short names as labels, as they were when they were chosen or last changed.
 
@@ -48,9 +59,12 @@ class RunChooser(widgets.VBox):
         self._seen: dict[str, Trace] | None = None
         self.chosen: list[Run] = []
         self._test = test_scores(workspace)
-        self.table = Table(title, pick="many" if many else "one", height="13em")
-        self._names, self._omitted, self._facts = FullNames(), html("", "nmtlab-note"), Note()
-        super().__init__([self.table, self._omitted, self._facts, self._names])
+        self.table = LongTable(title, pick="many" if many else "one")
+        self._chips = Chips("Choose runs" if many else "Choose a run", self.table, "runs")
+        self._names, self._facts, self._warning = FullNames(), html("", "nmtlab-note"), Note()
+        self._omitted = html("", "nmtlab-note")
+        over = panel(self.table, self._omitted)
+        super().__init__([self._chips, self._facts, self._warning, over, self._names])
         self.add_class(CHOOSER)
         self.table.observe(lambda _: self._read(), "value")
         self.refresh()
@@ -61,19 +75,25 @@ class RunChooser(widgets.VBox):
         return next(iter(self.chosen), None)
 
     def _read(self) -> None:
-        """Read the chosen runs; show their names, and which have seen dev or test pairs or cannot show all."""
+        """Read the chosen runs; show their names, what they cannot do, and which have seen dev or test pairs."""
         names = self.table.value or ()
         names = (names,) if isinstance(names, str) else names
         self.chosen = labelled([open_run(name, self._workspace) for name in names])
-        facts: dict[str, list[Run]] = {}
-        for run in self.chosen:
-            for fact in (run.overlap, run.origin.limitations):
-                facts.setdefault(fact, []).append(run)
         self.table.labels = {run.name: run.label for run in self.chosen}
         self._names.names = {run.label: run.name for run in self.chosen if run.label != run.name}
+        self._chips.chips = [self._chip(run) for run in self.chosen]
+        self._facts.value = about_runs(self.chosen)
         none = "No run is chosen: choose one above." if len(self.table.frame) else self._none
-        known = " ".join(f"{mentioned(some)}: {fact}." for fact, some in facts.items() if fact)
-        self._facts.say(known if self.chosen else none)
+        overlaps = " ".join(
+            f"{mentioned(some)}: {fact}." for fact, some in by_fact(self.chosen, lambda run: run.overlap)
+        )
+        self._warning.say(overlaps if self.chosen else none)
+
+    def _chip(self, run: Run) -> dict[str, str]:
+        row = self.table.frame.loc[run.name]
+        scores = ", ".join(f"{name} {row[name]}" for name in ("dev BLEU", "test BLEU") if pd.notna(row.get(name)))
+        title = "; ".join(filter(None, [run.name, scores, limits(run)]))
+        return {"key": run.name, "label": run.label, "title": title, "group": group_of(run)}
 
     def refresh(self) -> Collection[str]:
         """Update the list if runs were added, removed or changed; return `runs` if a chosen one has changed."""
