@@ -255,14 +255,15 @@ def test_attention_answers_to_sentences_heads_and_a_pin(show, systems, packed):
         return attended(systems, names, *packed.loc[line, ["source", "reference"]])
 
     eventually(heatmaps, expected(1))
+    page.open_list(SENTENCES)
     page.row(SENTENCES, "1").focus()
-    for key in ("ArrowDown", "ArrowDown", "Enter"):
+    for key in ("ArrowDown", "ArrowDown", "Enter", "Escape"):
         page.page.keyboard.press(key)
     eventually(lambda: page.picked(SENTENCES), ["3"])
     eventually(heatmaps, expected(3))
     page.press("Pin this sentence")
     eventually(lambda: heatmaps(1), expected(3))
-    page.table(SENTENCES).locator("input").fill("Tom")
+    page.open_list(SENTENCES).locator("input").fill("Tom")
     lines = [str(line) for line, row in packed.iterrows() if "tom" in " ".join(row).lower()]
     eventually(lambda: set(lines) <= set(page.keys(SENTENCES)) < set(map(str, packed.index)), True)
     page.table(SENTENCES).get_by_role("button", name="line").click()

@@ -123,12 +123,14 @@ class Shown:
 
     def _sent(self, title: str) -> None:
         """Have the rows of a table in a panel sent, if they are not here yet."""
-        if (
-            self.table(title).locator("tbody tr").count() == 0
-            and self.page.locator(".nmtlab-panel").filter(has=self.table(title)).count()
-        ):
+        if self._choose(title, "[data-sent=false]").count():
             self.open_list(title)
             self.close_list()
+
+    def _choose(self, title: str, state: str = "") -> "Locator":
+        """Return the button that opens the panel with a table, if it is in one, and in a state."""
+        chooser = self.page.locator(".nmtlab-chooser").filter(has=self.table(title))
+        return chooser.locator(f".nmtlab-choose{state}")
 
     def control(self, kind: str, label: str) -> "Locator":
         """Return a control by its kind (text, dropdown, slider) and what stands before it."""
@@ -141,13 +143,11 @@ class Shown:
         return self.table(title).locator(f'tbody tr[data-key="{key}"]')
 
     def open_list(self, title: str) -> "Locator":
-        """Open the panel that a table is in, if it is in one, until its rows are there; return the table."""
-        table = self.table(title)
-        if not table.is_visible():
-            chooser = self.page.locator(".nmtlab-chooser").filter(has=table)
-            chooser.locator(".nmtlab-choose").click()
-            table.locator("tbody tr").first.wait_for(timeout=1000 * PATIENCE)
-        return table
+        """Return a table, in sight and with its rows: if it is in a panel, that is opened."""
+        if not self.table(title).first.is_visible() and self._choose(title).count():
+            self._choose(title).click()
+            self._choose(title, "[data-sent=true]").wait_for(timeout=1000 * PATIENCE)
+        return self.table(title)
 
     def close_list(self) -> None:
         """Close the panel that is open, if any is."""

@@ -14,7 +14,7 @@ function render({ model, el }) {
 
   const panel = () => el.closest(".nmtlab-chooser").querySelector(".nmtlab-panel");
   const enter = () => {
-    const place = panel();
+    const place = model.get("sent") ? panel() : null;
     if (!place?.matches(":popover-open")) return;
     (place.querySelector("input[type=search]:not([hidden])") ?? place.querySelector('[tabindex="0"]'))?.focus();
     place.querySelector('tr[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
@@ -68,9 +68,14 @@ function render({ model, el }) {
       ...Object.entries(groups).flatMap(([group, chips]) => [...chips.map(chip), make("small", "nmtlab-chips-group", group)]),
     );
   };
+  const sent = () => {
+    button.dataset.sent = model.get("sent");
+    enter();
+  };
   draw();
+  sent();
   model.on("change:chips change:label", draw);
-  model.on("change:sent", enter);
+  model.on("change:sent", sent);
 }
 
 export default { render };
