@@ -50,9 +50,9 @@ class Page(widgets.VBox):
         rail: Sequence[widgets.Widget] = (),
         refresh: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
-        folds = [one for one in body if isinstance(one, Fold)]
+        self.folds = [one for one in body if isinstance(one, Fold)]
         self.about, self._refresh, self.sections = about, refresh, [*sections, *sections_of(body)]
-        self.state = {**state, "open": OpenFolds(folds)} if folds else state
+        self.state = {**state, "open": OpenFolds(self.folds)} if self.folds else state
         self.body, self.rail = widgets.VBox(placed(body)), widgets.VBox([*rail])
         self._homes = dict(homes_of((self.rail, self.body)))
         self._waiting: dict[Section, set[str]] = {}
@@ -79,8 +79,8 @@ class Page(widgets.VBox):
                 widget.add_class(f"nmtlab-sets-{key}")
         for section in self.sections:
             for part in section.parts:
-                for key in section.inputs if isinstance(part, widgets.DOMWidget) else ():
-                    part.add_class(f"nmtlab-of-{key}")
+                if isinstance(part, widgets.DOMWidget):
+                    part._dom_classes += tuple(f"nmtlab-of-{key}" for key in section.inputs)
 
     def tell(self, problem: str) -> None:
         """Show a message, or hide it if `problem` is empty."""
