@@ -152,7 +152,8 @@ class SentenceChooser(widgets.VBox):
         return None if self.line is None else self.table.frame.index.get_loc(self.line)
 
     def _step(self, by: int) -> None:
-        self.table.choose([self.table.frame.index[self._place + by]])
+        if (place := self._place) is not None:
+            self.table.choose(self.table.frame.index[place + by : place + by + 1])
 
     def _note_picked(self, line: int | None) -> None:
         if line is not None:
