@@ -31,8 +31,8 @@ def test_the_best_score_of_each_run_and_those_still_rising_are_named(deep):
     assert rising == ["post-layernorm", "post-scalenorm"]
     said = DEV_CURVE.finding(DEV_CURVE.among(deep))
     assert said == (
-        f"Best dev BLEU: {scores[0]}, {scores[1]} and {scores[2]}. "
-        "Still rising at the end: post-layernorm and post-scalenorm."
+        f"Best dev BLEU: {scores[0]}, {scores[1]}, {scores[2]}. "
+        "Still rising at the end: post-layernorm, post-scalenorm."
     )
 
 
@@ -51,7 +51,7 @@ def test_runs_that_learned_are_counted_and_others_named(deep):
     assert CONVERGENCE.finding(found).startswith("3 of 3 learned to translate (dev BLEU 5 or more). Still rising")
     lost = found.assign(verdict=["converged", "plateaued", "too early"], bleu=1.0)
     assert CONVERGENCE.finding(lost) == (
-        "1 of 3 learned to translate (dev BLEU 5 or more), not post-scalenorm and pre-scalenorm."
+        "1 of 3 learned to translate (dev BLEU 5 or more), not post-scalenorm, pre-scalenorm."
     )
 
 
@@ -84,6 +84,6 @@ def test_vanishing_gradients_are_said_to_be_small():
     ]
     rows += [("post", 5, "decoder", 3.0), ("post", 5, "decoder", 2.0)]
     assert STORED_SIGNALS.finding(pd.DataFrame(rows, columns=columns)) == (
-        "From the last normalisation to the first, in decoder and encoder, the gradient's norm is: "
+        "Norm of the gradient, from the last normalisation to the first, in decoder and encoder: "
         "post × 1.50 and under × 0.01."
     )

@@ -1,24 +1,9 @@
-"""How findings name runs and numbers."""
+"""How findings write shares, systems and translations."""
 
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.access.findings import listed, named, number, over_seeds, percent, without_seed
-
-
-def test_numbers_have_a_real_minus_and_one_precision():
-    assert [number(-0.3175), number(1234.5, 0), number(7.0, 1)] == ["−0.32", "1,234", "7.0"]
-    assert [percent(0.3149), percent(0)] == ["31 %", "0 %"]
-
-
-def test_at_most_four_runs_are_named():
-    assert named("a") == "a"
-    assert named("ab") == "a and b"
-    assert named("abcd") == "a, b, c and d"
-    assert named("abcdef") == "a, b, c, d and 2 more"
-    assert listed(list("abcd")) == "a; b; c; d"
-    assert listed(list("abcdef")) == "a; b; c; d; and 2 more"
-    assert named("") == listed([]) == ""
+from nmtlab.analysis.access.findings import cited, over_seeds, percent, without_seed
 
 
 @pytest.mark.parametrize(
@@ -29,6 +14,13 @@ def test_seeds_of_a_system_share_its_name(label, system):
     assert without_seed(label) == system
 
 
-def test_shares_over_seeds_have_a_range_if_they_differ():
+def test_shares_are_whole_per_cent_over_seeds_with_their_range_if_they_differ():
+    assert [percent(0.3149), percent(-0.02), percent(0)] == ["31 %", "−2 %", "0 %"]
     assert over_seeds(pd.Series([0.29, 0.31, 0.34])) == "31 % (29 to 34)"
     assert over_seeds(pd.Series([0.31])) == over_seeds(pd.Series([0.311, 0.312])) == "31 %"
+
+
+def test_translations_are_quoted_cut_and_the_empty_one_named():
+    assert [cited("a dog"), cited("")] == ["“a dog”", "the empty one"]
+    assert cited("a <unk>") == "“a ⟨unknown⟩”"
+    assert cited("x" * 100) == f"“{'x' * 89}…”"

@@ -1,17 +1,14 @@
-"""How findings name runs and numbers: one precision a quantity, a real minus sign, at most four runs."""
+"""Shares, systems and translations as findings write them."""
 
 import re
-from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-MOST = 4
-"""Runs that a sentence names; others are counted."""
+from nmtlab.figures.theme import isolated
+from nmtlab.figures.words import number
+from nmtlab.text.segmentation.vocabulary import SPECIALS, UNK
 
-
-def number(value: float, digits: int = 2) -> str:
-    """Return a number as text, with thousands apart: `1,200`, `−0.32`."""
-    return f"{value:,.{digits}f}".replace("-", "−")
+_LETTERS = 90
 
 
 def percent(share: float) -> str:
@@ -19,18 +16,10 @@ def percent(share: float) -> str:
     return f"{number(100 * share, 0)} %"
 
 
-def listed(parts: Sequence[str]) -> str:
-    """Return parts of a sentence in a row, at most `MOST`: `a; b; c; d; and 2 more`."""
-    more = len(parts) - MOST
-    return "; ".join([*parts[:MOST], *([f"and {more} more"] if more > 0 else [])])
-
-
-def named(labels: Iterable[object]) -> str:
-    """Return the labels of runs in a sentence, at most `MOST`: `a, b, c, d and 2 more`."""
-    names = [str(label) for label in labels]
-    if len(names) > MOST:
-        return f"{', '.join(names[:MOST])} and {len(names) - MOST} more"
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+def over_seeds(shares: pd.Series) -> str:
+    """Return the mean of shares in whole per cent, and their range: `31 % (29 to 34)`."""
+    low, high = (number(100 * end, 0) for end in (shares.min(), shares.max()))
+    return percent(shares.mean()) + (f" ({low} to {high})" if low != high else "")
 
 
 def without_seed(label: str) -> str:
@@ -38,7 +27,8 @@ def without_seed(label: str) -> str:
     return re.sub(r"(^|, )seed \d+$|\.s\d+$", "", label) or "all seeds"
 
 
-def over_seeds(shares: pd.Series) -> str:
-    """Return the mean of shares in whole per cent, with the least and the greatest of several: `31 % (29 to 34)`."""
-    ends = [number(100 * end, 0) for end in (shares.min(), shares.max())]
-    return percent(shares.mean()) + (f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else "")
+def cited(text: str) -> str:
+    """Return a translation in quotation marks, cut if it is long, `<unk>` in words; the empty one by its name."""
+    known = text.replace(SPECIALS[UNK], "⟨unknown⟩")
+    shown = known if len(known) <= _LETTERS else f"{known[: _LETTERS - 1]}…"
+    return f"“{isolated(shown)}”" if text else "the empty one"

@@ -4,12 +4,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.findings import listed, over_seeds, percent, without_seed
+from nmtlab.analysis.access.findings import over_seeds, percent, without_seed
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, Need, in_direction
 from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.attention.shift import attention_shift
 from nmtlab.analysis.attention.strips import strips
 from nmtlab.errors import CorpusError
+from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
@@ -103,7 +104,7 @@ def _said(found: pd.DataFrame) -> str:
     sunk, near = means.loc[most, SINK], means.loc[most, "1 left"]
     kind = "a sink more than a shift" if sunk > near else "a shift more than a sink"
     return (
-        f"Peaks on the aligned word, and on the first one instead: {listed(parts)}. "
+        f"Peaks on the aligned word, and on the first one instead: {listed(parts, '; ')}. "
         f"In {most} {percent(near)} are one word to the left, which makes it {kind}."
     )
 

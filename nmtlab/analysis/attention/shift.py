@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.findings import listed, over_seeds, percent, without_seed
+from nmtlab.analysis.access.findings import over_seeds, percent, without_seed
 from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
@@ -20,6 +20,7 @@ from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_p
 from nmtlab.analysis.attention.strips import strips
 from nmtlab.evaluation.alignment_error import alignment_error
 from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.figures.words import listed
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -246,7 +247,7 @@ def _peaks_said(counts: pd.DataFrame) -> str:
         for system, seeds in systems
     ]
     return (
-        f"Attention peaks on the aligned word and on the first one: {listed(parts)}. "
+        f"Attention peaks on the aligned word and on the first one: {listed(parts, '; ')}. "
         f"Of the links, {percent(linked)} lead to the first word."
     )
 

@@ -41,6 +41,5 @@ def strips(shares: pd.DataFrame, apart: str, title: str, axis: str) -> go.Figure
         figure.update_yaxes(title_text=name_in_lines(system, 16), row=row, col=1)
     figure.update_yaxes(range=[0, 1.3 * shares["percent"].max()], showticklabels=False, ticks="", showgrid=False)
     figure.update_xaxes(title_text=axis, row=len(systems))
-    figure.update_layout(bargap=0.25, showlegend=False)
-    dressed(figure, title, _ABOVE + _HEIGHT * len(systems) + _BELOW)
-    return figure.update_layout(margin={"t": _ABOVE, "b": _BELOW})
+    figure.update_layout(bargap=0.25, showlegend=False, margin={"t": _ABOVE, "b": _BELOW})
+    return dressed(figure, title, _ABOVE + _HEIGHT * len(systems) + _BELOW)

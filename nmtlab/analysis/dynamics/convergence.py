@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.findings import named
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.dynamics.curves import dev_curve, is_rising
+from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 
 Verdict = Literal["converged", "plateaued", "diverged", "too early"]
@@ -94,8 +94,8 @@ def _said(found: pd.DataFrame) -> str:
     if found.empty:
         return ""
     well = found["verdict"] == "converged"
-    others = named(found.loc[~well, "run"])
-    rising = named(found.loc[found["bleu"] == found["best_bleu"], "run"])
+    others = listed(found.loc[~well, "run"].tolist())
+    rising = listed(found.loc[found["bleu"] == found["best_bleu"], "run"].tolist())
     count = f"{well.sum()} of {len(found)} learned to translate (dev BLEU {FLOOR:g} or more)"
     return f"{count}{f', not {others}' if others else ''}.{f' Still rising at the end: {rising}.' if rising else ''}"
 

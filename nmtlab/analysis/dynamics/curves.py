@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.findings import listed, named, number
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.models.build import model_for
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
@@ -83,8 +83,8 @@ def _dev_said(curves: pd.DataFrame) -> str:
     if curves.empty:
         return ""
     best = curves.groupby("run")["bleu"].max().sort_values(ascending=False, kind="stable")
-    rising = named(run for run in best.index if is_rising(curves.loc[curves["run"] == run, "bleu"]))
-    scores = named(f"{run} {number(score, 1)}" for run, score in best.items())
+    rising = listed([run for run in best.index if is_rising(curves.loc[curves["run"] == run, "bleu"])])
+    scores = listed([f"{run} {number(score, 1)}" for run, score in best.items()])
     return f"Best dev BLEU: {scores}.{f' Still rising at the end: {rising}.' if rising else ''}"
 
 
@@ -163,7 +163,7 @@ def _loss_said(curves: pd.DataFrame) -> str:
     if curves.empty:
         return ""
     last = curves[curves["term"] == "loss"].groupby("run")["value"].last().sort_values(kind="stable")
-    return f"Loss per target token at the end: {named(f'{run} {number(loss)}' for run, loss in last.items())}."
+    return f"Loss per target token at the end: {listed([f'{run} {number(loss)}' for run, loss in last.items()])}."
 
 
 LOSS_CURVE = Analysis(
@@ -259,7 +259,7 @@ def _gradient_said(curves: pd.DataFrame) -> str:
         f"{run} {number(rows['median'].iloc[-1])}, {number(rows['spikes'].sum(), 0)} spikes in all"
         for run, rows in spike_counts(curves).groupby("run", sort=False)
     ]
-    return f"Median gradient norm in the last quarter: {listed(parts)}."
+    return f"Median gradient norm in the last quarter: {listed(parts, '; ')}."
 
 
 def _noise(curve: pd.DataFrame) -> float:
@@ -340,7 +340,7 @@ def _sizes_said(sizes: pd.DataFrame) -> str:
         return ""
     medians = sizes.sort_values("norm", kind="stable")
     parts = [f"{run} {number(norm)}" for run, norm in zip(medians["run"], medians["norm"], strict=True)]
-    return f"Median gradient norm after warm-up: {named(parts)}."
+    return f"Median gradient norm after warm-up: {listed(parts)}."
 
 
 GRADIENT_SIZES = Analysis(

@@ -6,10 +6,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.findings import listed, number
 from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import LOGGED_G
 from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.runs.run import Run
 
 GROUPS = ("encoder", "decoder", "cross-attention", "final")
@@ -130,10 +130,8 @@ def _depth_said(values: pd.DataFrame) -> str:
     kinds = fits.groupby("run", sort=False)["slope"]
     parts = [f"{(slopes > 0).sum()} of {len(slopes)} in {run}" for run, slopes in kinds]
     steepest = fits.loc[fits["slope"].abs().idxmax()]
-    return (
-        f"Kinds of sublayers whose g grows with depth: {listed(parts)}. Steepest slope: {number(steepest['slope'])} "
-        f"a layer, {_kind(steepest['panel'], steepest['group'])} of {steepest['run']}."
-    )
+    slope = f"{number(steepest['slope'])} a layer, {_kind(steepest['panel'], steepest['group'])} of {steepest['run']}"
+    return f"Kinds of sublayers whose g grows with depth: {listed(parts, '; ')}. Steepest slope: {slope}."
 
 
 def _kind(panel: str, group: str) -> str:
@@ -150,7 +148,7 @@ def _slopes_said(slopes: pd.DataFrame) -> str:
         first, last = (rows[rows["step"] == step]["slope"] > 0 for step in (rows["step"].min(), rows["step"].max()))
         parts.append(f"{run} {first.sum()} of {len(first)}, then {last.sum()}")
     said = "Kinds of sublayers whose g grows with depth at the first evaluation and at the last"
-    return f"{said}: {listed(parts)}."
+    return f"{said}: {listed(parts, '; ')}."
 
 
 def g_trends(values: pd.DataFrame) -> dict[str, float]:

@@ -11,11 +11,11 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.findings import listed, number
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import SELF_ATTENTION, in_direction
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.answers import StoredAnswer
@@ -96,7 +96,8 @@ def _said(found: pd.DataFrame) -> str:
     ends = latest.groupby(["run", "side"], sort=False)["gradient"].agg(["first", "last"])
     ratios = (ends["first"] / ends["last"]).unstack()
     parts = [f"{run} {_times(rows['decoder'])} and {_times(rows['encoder'])}" for run, rows in ratios.iterrows()]
-    return f"From the last normalisation to the first, in decoder and encoder, the gradient's norm is: {listed(parts)}."
+    said = "Norm of the gradient, from the last normalisation to the first, in decoder and encoder"
+    return f"{said}: {listed(parts, '; ')}."
 
 
 def _times(ratio: float) -> str:
