@@ -17,11 +17,13 @@ from nmtlab.analysis.search.search_tree import (
     LOG_PROB,
     best_of_all,
     empty_above_beam,
+    empty_log_prob,
     exact_finding,
     memory_of,
     search_tree,
     tree_finding,
 )
+from nmtlab.analysis.search.tree_figure import tree_figure
 from nmtlab.runs.run import Run
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode
@@ -75,6 +77,19 @@ def test_what_becomes_of_the_empty_translation_in_a_beam_is_said(system, sources
     assert narrow.startswith("A beam of 4 finds “")
     assert broad.endswith("The empty one enters the beam, which drops it (−7.58) after step 1.")
     assert tree_finding(pd.DataFrame()) == ""
+
+
+def test_the_empty_translation_outside_the_beam_is_a_line_at_its_log_probability(system, sources):
+    source = sources[EDDINGTON - 1]
+    empty = empty_log_prob(system, source)
+    assert empty == pytest.approx(best_of_all(system, source)["log_prob"].item(), abs=1e-3)
+    wide = LOG_PROB.model_copy(update={"beam_size": 100})
+    narrow, broad = (search_tree(system, source, search) for search in (LOG_PROB, wide))
+    (line,) = tree_figure(narrow, empty=empty).layout.shapes
+    assert (line.y0, line.y1) == (empty, empty)
+    assert "empty translation, −7.58" in [note.text for note in tree_figure(narrow, empty=empty).layout.annotations]
+    assert not tree_figure(narrow).layout.shapes
+    assert not tree_figure(broad, empty=empty).layout.shapes
 
 
 def test_only_sentences_whose_empty_translation_beats_the_beam_are_found(system, sources):

@@ -278,6 +278,13 @@ def first_empty_rank(system: RunOrSystem, sentence: str) -> int:
     return empty_rank(translator.model, memory_of(translator, sentence))
 
 
+def empty_log_prob(system: RunOrSystem, sentence: str) -> float:
+    """Return the log-probability of the empty translation of a sentence."""
+    translator = opened(system)
+    end = torch.tensor([[EOS]], device=translator.model.device)
+    return forced_decode(translator.model, memory_of(translator, sentence), end)[0].log_prob
+
+
 @torch.inference_mode()
 def empty_rank(model: Searchable, memory: Memory) -> int:
     """Return the rank of EOS among the first tokens, from 1; arguments as for `exact_search`."""
