@@ -9,11 +9,13 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.needs import DECODING, END, NEURAL, in_direction
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.figures.theme import BELOW, DASHES, SOLID, dressed, spaced, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import StoredAnswer
@@ -290,11 +292,26 @@ def _by_beam(outcomes: pd.DataFrame) -> pd.DataFrame:
     return shown.dropna(axis=1, how="all")
 
 
+def _said(outcomes: pd.DataFrame) -> str:
+    """Say what the widest beam of each search costs, and how often it is empty."""
+    parts = []
+    for (run, way, text), curve in outcomes.groupby(["run", "way", "text"], sort=False) if len(outcomes) else ():
+        best, widest = curve.loc[curve["bleu"].idxmax()], curve.loc[curve["beam_size"].idxmax()]
+        empty = f", {percent(widest['empty'])} empty" if widest["empty"] else ""
+        scores = (
+            f"{number(best['bleu'], 1)} at {best['beam_size']}, {number(widest['bleu'], 1)} at {widest['beam_size']}"
+        )
+        who = f"{run}, " if outcomes["run"].nunique() > 1 else ""
+        parts.append(f"{who}{way.removesuffix(f', {text}')}: {scores}{empty}")
+    return f"BLEU at the best beam and at the widest: {listed(parts, '; ')}." if parts else ""
+
+
 SWEEPS = Analysis(
     "How do translations change as the beam grows?",
     stored_sweeps,
     source="thesis 4.1",
     table=_by_beam,
     figure=sweep_figure,
+    finding=_said,
     absent=("no beam sweep is stored with them", "make one with 'nmtlab beam-sweep'"),
 )

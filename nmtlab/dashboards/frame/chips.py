@@ -1,11 +1,9 @@
 """What is chosen from a long list as chips, and the list as a panel over the page."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import anywidget
 import ipywidgets as widgets
-import pandas as pd
 import traitlets
 
 from nmtlab.dashboards.widgets.table import Table
@@ -19,27 +17,15 @@ class LongTable(Table):
     def __init__(self, title: str, pick: str) -> None:
         super().__init__(title, pick, height="62vh")
         self._sent = False
-        self._groups: Sequence[str] = ()
-
-    def show(self, frame: pd.DataFrame, groups: Sequence[str] = ()) -> None:
-        """Show a table, as `Table.show`."""
-        self._groups = groups
-        if self._sent:
-            super().show(frame, groups)
-        else:
-            self._show_later(frame)
 
     def send_rows(self) -> None:
         """Send the rows to the browser, now and whenever they change."""
         self._sent = True
-        super().show(self.frame, self._groups)
+        self._send()
 
-    def _show_later(self, frame: pd.DataFrame) -> None:
-        self.frame, self._keys = frame, {str(key): key for key in frame.index}
-        self.chosen = [key for key in self.chosen if key in self._keys]
-        self._chosen_in_browser()
-        self.layout.display = ""
-        self.fresh = True
+    def _send(self) -> None:
+        if self._sent:
+            super()._send()
 
 
 class Chips(anywidget.AnyWidget):

@@ -51,6 +51,7 @@ class Table(anywidget.AnyWidget):
         self.frame = self.shown = pd.DataFrame()
         self.fresh = False
         self._keys: dict[str, Any] = {}
+        self._groups: Sequence[str] = ()
         self.observe(self._chosen_in_browser, "chosen")
         self.on_msg(lambda _, content, __: self._export(**content))
 
@@ -65,22 +66,27 @@ class Table(anywidget.AnyWidget):
             pieces: columns of tokens, which are shown as a person reads them.
             why: there are no rows, shown in their place; without a reason, a table without rows is not shown.
         """
-        self.frame, self.why = frame, why
-        self.shown = shown = frame.assign(**{column: readable(frame[column].map(str)) for column in pieces})
+        self.frame, self.why, self._groups = frame, why, groups
+        self.shown = frame.assign(**{column: readable(frame[column].map(str)) for column in pieces})
         self._keys = {str(key): key for key in frame.index}
+        self._send()
+        self.chosen = [key for key in self.chosen if key in self._keys]
+        self._chosen_in_browser()
+        self.layout.display = "" if len(frame) or why else "none"
+        self.fresh = True
+
+    def _send(self) -> None:
+        """Send the rows to the browser."""
+        shown = self.shown
         rows = [
             {"key": str(key), "cells": [_cell(value) for value in values]}
             for key, values in zip(shown.index, shown.itertuples(index=False, name=None), strict=True)
         ]
-        for row, group in zip(rows, groups, strict=False):
+        for row, group in zip(rows, self._groups, strict=False):
             row["group"] = group
-        texts = {*frame.columns, *(cell for row in rows for cell in row["cells"] if isinstance(cell, str))}
+        texts = {*shown.columns, *(cell for row in rows for cell in row["cells"] if isinstance(cell, str))}
         self.meanings = {str(text): meaning for text in texts if (meaning := meaning_of(str(text)))}
-        self.content = json.dumps({"columns": [str(name) for name in frame.columns], "rows": rows}, ensure_ascii=False)
-        self.chosen = [key for key in self.chosen if key in self._keys]
-        self._chosen_in_browser()
-        self.layout.display = "" if rows or why else "none"
-        self.fresh = True
+        self.content = json.dumps({"columns": [str(name) for name in shown.columns], "rows": rows}, ensure_ascii=False)
 
     def clear(self) -> None:
         """Show nothing, not even the title, which may describe earlier content."""
