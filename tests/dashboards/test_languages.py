@@ -33,7 +33,7 @@ def drawn(page: AttentionPage) -> list[str]:
 
 def translated(page: TranslatePage) -> set[tuple[str, str]]:
     """Return each run with what it has translated, as far as it is the best."""
-    frame = page.found.frame.query("place == 1")
+    frame = page.found.frame.query("rank == 1")
     return {(key.rsplit("/", 2)[0], said) for key, said in frame["translation"].items()}
 
 
