@@ -15,7 +15,8 @@ def number(value: float, digits: int = 2, sign: bool = False) -> str:
     Args:
         sign: whether a positive number has a plus.
     """
-    return f"{value:{'+' if sign else ''},.{digits}f}".replace("-", "−")
+    rounded = round(value, digits) + 0.0  # no minus before 0
+    return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", "−")
 
 
 def listed(parts: Sequence[str], between: str = ", ") -> str:
