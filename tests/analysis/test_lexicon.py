@@ -147,10 +147,12 @@ def test_agreement_compares_the_types_that_both_have():
 def test_agreement_is_summed_up_by_frequency():
     first = table([("a", 9, 1, "A", 0.9), ("b", 7, 1, "B", 1.0), ("c", 1, 1, "C", 1.0), ("d", 1, 1, "D", 1.0)])
     second = table([("a", 9, 1, "A", 0.7), ("b", 7, 1, "Y", 0.5), ("b", 7, 2, "B", 0.5), ("c", 1, 1, "Z", 1.0)])
-    assert agreement_by_frequency(agreement(first, second)).to_dict("records") == [
-        {"frequency": "1", "types": 1, "agree": 0.0, "shared": 0.0},
-        {"frequency": "5-9", "types": 2, "agree": 0.5, "shared": 1.0},
-        {"frequency": "all", "types": 3, "agree": pytest.approx(1 / 3), "shared": pytest.approx(2 / 3)},
+    found = agreement_by_frequency(agreement(first, second))
+    assert [*found.columns] == ["frequency", "words", "same best translation", "overlap of the lists"]
+    assert [*found.itertuples(index=False, name=None)] == [
+        ("1", 1, 0.0, 0.0),
+        ("5-9", 2, 0.5, 1.0),
+        ("all", 3, pytest.approx(1 / 3), pytest.approx(2 / 3)),
     ]
 
 
