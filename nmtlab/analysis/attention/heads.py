@@ -13,7 +13,7 @@ from nmtlab.analysis.access.opened import RunOrSystem, opened, scored_ids
 from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.errors import RunError
 from nmtlab.figures.marks import Side, with_tokens
-from nmtlab.figures.theme import SHADES, dressed, plain
+from nmtlab.figures.theme import SHADES, dressed, plain, readable
 from nmtlab.models.interface import on_device
 from nmtlab.models.recording import Attentions, recorded_attention
 from nmtlab.models.transformer import Transformer
@@ -25,7 +25,7 @@ AttentionKind = Literal["cross-attention", "encoder self-attention", "decoder se
 KINDS: tuple[AttentionKind, ...] = get_args(AttentionKind)
 _BARE = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "mirror": True}
 _NAME = {"xref": "paper", "yref": "paper", "showarrow": False}
-_HEIGHT, _ABOVE, _BELOW = 130, 75, 15
+_HEIGHT, _ABOVE, _BELOW = 130, 65, 15
 """Pixels of a row of heatmaps, above all of them and below."""
 _GAP = 0.12
 """Between heatmaps, as a share of the space of each."""
@@ -182,7 +182,7 @@ def _named_row(name: str, row: int, rows: int) -> dict[str, object]:
 
 def _heatmap(weights: pd.DataFrame, layer: int, head: int) -> dict[str, object]:
     grid = weights.pivot(index="position", columns="attended_position", values="weight")
-    pieces, attended = _pieces(weights, ""), _pieces(weights, "attended_")
+    pieces, attended = (readable(_pieces(weights, side)) for side in ("", "attended_"))
     named = f"layer {layer}, {f'head {head}' if head else 'mean of the heads'}"
     return {
         "type": "heatmap", "z": grid.to_numpy(), "zmin": 0, "zmax": 1, "colorscale": SHADES, "showscale": False,

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.figures.marks import with_tokens
-from nmtlab.figures.theme import COLOURS, dressed, name_in_lines, plain
+from nmtlab.figures.theme import COLOURS, dressed, name_in_lines, plain, readable
 from nmtlab.text.corpora.links import Link
 
 Links = Collection[Link] | Mapping[str, Collection[Link]]
@@ -128,13 +128,9 @@ def _framed(figure: go.Figure, grid: _Grid, title: str) -> go.Figure:
     """Return a figure with space for its title and a legend beside it, at any height."""
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
-    top = 1 - 14 / height
-    dressed(figure, title, height)
-    return figure.update_layout(
-        margin={"t": margin, "b": grid.below},
-        title={"y": top, "yanchor": "top"},
-        legend={"orientation": "h", "yref": "container", "y": top, "yanchor": "top", "x": 1, "xanchor": "right"},
-    )
+    top = {"yref": "container", "y": 1 - 14 / height, "yanchor": "top", "x": 1, "xanchor": "right"}
+    figure.update_layout(margin={"t": margin, "b": grid.below}, legend={"orientation": "h", **top})
+    return dressed(figure, title, height)
 
 
 def _letters(width: float) -> int:
@@ -182,14 +178,14 @@ def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | N
 def _facts(weights: pd.DataFrame, side: str) -> list[str]:
     """Return the pieces of a side with their counts."""
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-    both = zip(pieces[f"{side}_piece"], pieces[f"{side}_count"], strict=True)
+    both = zip(readable(pieces[f"{side}_piece"]), pieces[f"{side}_count"], strict=True)
     return [f"{plain(piece)} ({count:,}×)" for piece, count in both]
 
 
 def _pieces(weights: pd.DataFrame, side: str) -> list[str]:
     """Return the pieces of a side in order, those that are UNK to the system in bold."""
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-    both = zip(pieces[f"{side}_piece"], pieces[f"{side}_unknown"], strict=True)
+    both = zip(readable(pieces[f"{side}_piece"]), pieces[f"{side}_unknown"], strict=True)
     return [f"<b>{plain(piece)}</b>" if unknown else plain(piece) for piece, unknown in both]
 
 

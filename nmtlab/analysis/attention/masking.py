@@ -16,7 +16,7 @@ import torch
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, RECURRENCE, WEIGHTS, in_direction
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
-from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words
@@ -91,7 +91,7 @@ def masking_figure(losses: pd.DataFrame, place: Place = "first") -> go.Figure:
     """
     figure = go.Figure()
     costs = masking_summary(losses)
-    style = styles(costs["run"])
+    style = styles(costs["run"], SOLID)
     attended = costs[costs["peak"]].assign(kind=costs["linked"].map(_LINKED))
     for run, of_run in attended.groupby("run", sort=False):
         shown = of_run.set_index("kind").reindex(list(_LINKED.values()))

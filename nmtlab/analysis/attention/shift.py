@@ -17,7 +17,7 @@ from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.evaluation.alignment_error import alignment_error
-from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, name_in_lines, styles
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -164,7 +164,7 @@ def shift_figure(shifts: pd.DataFrame) -> go.Figure:
         shifts: rows of `attention_shift`, of one run or several.
     """
     figure = go.Figure()
-    style = styles(shifts["run"])
+    style = styles(shifts["run"], SOLID)
     for run, of_run in shifts.groupby("run", sort=False):
         found = shift_distribution(of_run, by=["run"])
         clipped = found.assign(shift=found["shift"].astype(int).clip(-_FAR, _FAR)).groupby("shift")

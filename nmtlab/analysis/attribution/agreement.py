@@ -13,7 +13,7 @@ from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.contributions import METHODS, Method, word_contributions
-from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, name_in_lines, styles
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -90,7 +90,7 @@ def agreement_figure(found: pd.DataFrame) -> go.Figure:
         found: rows of `agreements`, with their `run`.
     """
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.04)
-    style = styles(found["run"])
+    style = styles(found["run"], SOLID)
     for column, share in enumerate(_SHARES, start=1):
         for run, of_run in found.groupby("run", sort=False):
             figure.add_scatter(

@@ -15,7 +15,7 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.attribution.methods import erasure, prefix_erasure
-from nmtlab.figures.theme import BELOW, dressed, isolated, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, isolated, name_in_lines, styles
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row
@@ -109,7 +109,7 @@ def source_share_figure(found: pd.DataFrame) -> go.Figure:
     Args:
         found: rows of `source_shares`, with their `run`; the `customdata` of a point is its line.
     """
-    figure, style = go.Figure(), styles(found["run"])
+    figure, style = go.Figure(), styles(found["run"], SOLID)
     for run, rows in found.groupby("run", sort=False):
         figure.add_scatter(
             x=100 * rows["source_share"], y=rows["log_prob"], mode="markers", name=name_in_lines(run), meta=run,

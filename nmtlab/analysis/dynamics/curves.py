@@ -13,7 +13,7 @@ import torch
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import NEURAL
-from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.theme import SOLID, dressed, log_axis, name_in_lines, plain, see_through, styles
 from nmtlab.models.build import model_for
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
@@ -120,7 +120,7 @@ def loss_figure(curves: pd.DataFrame) -> go.Figure:
     Args:
         curves: rows of `loss_curve`, of one run or several.
     """
-    figure, style = go.Figure(), styles(curves["run"])
+    figure, style = go.Figure(), styles(curves["run"], SOLID)
     curves = curves[(curves["term"] == "loss") | (curves.groupby("run")["term"].transform("nunique") > 2)]
     dashes = dict(zip((term for term in curves["term"].unique() if term != "loss"), _DASHES, strict=False))
     for (run, term), curve in curves.groupby(["run", "term"], sort=False):

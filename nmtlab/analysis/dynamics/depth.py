@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import LOGGED_G
-from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, name_in_lines, styles
 from nmtlab.runs.run import Run
 
 GROUPS = ("encoder", "decoder", "decoder-encoder", "final")
@@ -92,7 +92,7 @@ def depth_figure(values: pd.DataFrame) -> go.Figure:
     """
     titles = ["attention sublayers", "feed-forward sublayers and final norms"]
     figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
-    fits, style, named = g_fits(values), styles(values["run"]), set()
+    fits, style, named = g_fits(values), styles(values["run"], SOLID), set()
     for (panel, run, group), sublayers in values.groupby(["panel", "run", "group"], sort=False):
         name = f"{name_in_lines(run)}: {group}"
         shared = {"legendgroup": name, "name": name, "row": 1, "col": _PANELS.index(panel) + 1}
@@ -176,7 +176,7 @@ def slopes_figure(slopes: pd.DataFrame) -> go.Figure:
     """
     titles = [f"{panel} sublayers" for panel in _PANELS]
     figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
-    style, named = styles(slopes["run"]), set()
+    style, named = styles(slopes["run"], SOLID), set()
     for (run, group, panel), evaluations in slopes.groupby(["run", "group", "panel"], sort=False):
         name = f"{name_in_lines(run)}: {group}"
         figure.add_scatter(

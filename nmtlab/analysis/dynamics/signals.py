@@ -14,7 +14,7 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import SELF_ATTENTION, in_direction
 from nmtlab.errors import RunError
-from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, log_axis, name_in_lines, styles
 from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.answers import StoredAnswer
@@ -114,7 +114,7 @@ def signals_figure(found: pd.DataFrame) -> go.Figure:
         rows=2, cols=2, subplot_titles=["encoder", "decoder"], shared_xaxes=True, horizontal_spacing=0.08,
         vertical_spacing=0.08,
     )  # fmt: skip
-    style, named = styles(found["run"]), set()
+    style, named = styles(found["run"], SOLID), set()
     for (run, update), rows in found.groupby(["run", "update"], sort=False):
         when = f"update {update:,}" if update else "at the start"
         name = f"{name_in_lines(run)}, {when}"

@@ -14,7 +14,7 @@ from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import COUNTS, NEURAL, NORMS
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
 from nmtlab.figures.marks import some_words, with_words
-from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.theme import SOLID, dressed, log_axis, name_in_lines, plain, readable, see_through, styles
 from nmtlab.figures.words import listed, number
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
@@ -172,7 +172,7 @@ def norm_figure(words: pd.DataFrame, points: bool = True, also: str = "") -> go.
     present = _present(words)
     quantities = [name for name in ("used_norm" if "used_norm" in present else "norm", "bias") if name in present]
     figure = make_subplots(cols=len(quantities), horizontal_spacing=0.1)
-    style, names = styles(words["run"]), _legend(words, quantities[0])
+    style, names = styles(words["run"], SOLID), _legend(words, quantities[0])
     for column, quantity in enumerate(quantities, start=1):
         runs = {str(run): some for run, some in words.groupby("run", sort=False) if some[quantity].notna().any()}
         constant = {run: float(some[quantity].iloc[0]) for run, some in runs.items() if _is_constant(some[quantity])}
@@ -311,7 +311,8 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, style: dict[str, str], abou
 def _add_words(figure: go.Figure, words: pd.DataFrame, quantity: str, colour: str, about: _About) -> None:
     figure.add_scatter(
         x=words["count"].clip(lower=_NEVER), y=words[quantity], mode="markers", meta=str(words["run"].iloc[0]),
-        marker={"size": 4, "color": see_through(colour, 0.2)}, text=[plain(word) for word in words["word"]],
+        marker={"size": 4, "color": see_through(colour, 0.2)},
+        text=[plain(word) for word in readable(words["word"])],
         customdata=words[["word", "count"]], showlegend=False,
         hovertemplate="%{text}<br>%{customdata[1]} times in training<br>%{y:.3f}<extra></extra>", **about,
     )  # fmt: skip

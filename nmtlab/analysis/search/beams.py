@@ -13,7 +13,7 @@ from nmtlab.analysis.access.needs import DECODING, END, NEURAL, in_direction
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.figures.theme import BELOW, DASHES, dressed, spaced, styles
+from nmtlab.figures.theme import BELOW, DASHES, SOLID, dressed, spaced, styles
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import StoredAnswer
@@ -263,7 +263,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     figure = make_subplots(
         rows=rows, cols=2, subplot_titles=list(curves.values()), horizontal_spacing=0.1, vertical_spacing=0.27 / rows
     )
-    colours, runs = styles(outcomes["way"]), list(dict.fromkeys(outcomes["run"]))
+    colours, runs = styles(outcomes["way"], SOLID), list(dict.fromkeys(outcomes["run"]))
     for place, column in enumerate(curves):
         at = {"row": place // 2 + 1, "col": place % 2 + 1}
         if place >= len(curves) - 2:
@@ -279,9 +279,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
         sizes = spaced(outcomes["beam_size"])
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes], tickangle=0)
     foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
-    figure.update_layout(
-        legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot, margin_t=80
-    )
+    figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot)
     title = f"BLEU, length and search errors by {over.replace('_', ' ')}"
     return dressed(figure, title, 260 * rows + foot)
 

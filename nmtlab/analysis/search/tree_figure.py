@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.figures.marks import with_nodes
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, readable, see_through
 
 APART = 2
 """Least number of pixels between two labels, across or down."""
@@ -104,8 +104,8 @@ def placed_labels(nodes: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     edge = -scale.low * scale.log_prob
     taken = [_box(x[row], y[row], _NODE, _NODE) for row in np.flatnonzero(nodes["kind"] != "branch")]
     found = []
-    for row, node in enumerate(nodes.itertuples()):
-        label = short(node.piece)
+    labels = map(short, readable(nodes["piece"]))
+    for row, (node, label) in enumerate(zip(nodes.itertuples(), labels, strict=True)):
         width = _width(label)
         for place in _places(node.kind, width):
             box = _box(x[row] + place.right, y[row] + place.down, width / 2, _LINE / 2)
@@ -167,7 +167,7 @@ def _lives(tree: pd.DataFrame) -> pd.Series:
 
 _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]
 _TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#444444"}
-_HEIGHT, _TOP, _BOTTOM = 680, 70, 110
+_HEIGHT, _TOP, _BOTTOM = 680, 45, 110
 _ABOVE = 22  # pixels above log-probability 0, for a label
 _NARROWEST = 1000
 """Pixels between the axes on a page of 1280 pixels."""
