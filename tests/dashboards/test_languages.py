@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from dashboards.conftest import workspace_of
+from support.unfolded import unfolded
 
 from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.attention.shift import attention_shift, sink_summary
@@ -167,13 +168,12 @@ def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is
 
 
 def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says_so(workspace):
-    page = TranslatePage(workspace)
+    page = unfolded(TranslatePage(workspace))
     page.typed.value = "Tom öldü ."
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     assert {run for run, _ in translated(page)} == {TURKISH, FIXNORM}
-    assert page.hint.value.startswith(
-        "2 of 3 shown: “multi30k-de-en, small” translates de-en. Details of “small-tr-en, tied” for: Tom öldü ."
-    )
+    assert page.hint.value == "2 of 3 shown: “multi30k-de-en, small” translates de-en."
+    assert page.inspected.value == "Inspecting “small-tr-en, tied” on: Tom öldü ."
     page.found.choose([f"{FIXNORM}/1/1"])
     weights = attention(system_of(open_run(FIXNORM, workspace)), "Tom öldü .", dict(translated(page))[FIXNORM])
     assert page.attention.figure.data[0].z.size == len(weights)
