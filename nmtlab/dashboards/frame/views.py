@@ -1,6 +1,7 @@
 """Sections that show a view: what it says, a chart and its numbers."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
@@ -8,10 +9,13 @@ import pandas as pd
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.systems import described_runs
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Answer
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.figures.theme import with_subtitle
 from nmtlab.figures.view import View
+from nmtlab.runs.run import Run
 
 
 class ViewSection(Section):
@@ -64,8 +68,16 @@ def answers(
     """
 
     def view() -> View | None:
-        fitting = [run for run in runs.chosen if analysis.fits(run)]
-        given = {name: control.value for name, control in arguments.items()}
-        return analysis.view(fitting, **given) if fitting else None
+        return view_of(analysis, runs.chosen, **{name: control.value for name, control in arguments.items()})
 
     return ViewSection(view, ("runs", *arguments), title, digits, shown)
+
+
+def view_of(analysis: Analysis, runs: Iterable[Run], **arguments: Any) -> View | None:
+    """Return the answers for those of some runs that an analysis fits, and of what they are in the subtitle."""
+    fitting = [run for run in runs if analysis.fits(run)]
+    if not fitting:
+        return None
+    view = analysis.view(fitting, **arguments)
+    with_subtitle(view.figure, described_runs(fitting))
+    return view
