@@ -41,8 +41,8 @@ _READ = (
     "probable all the same, at the top, mislead a reader. Select one, and a token of it, to go on to other pages."
 )
 _NAMES = {
-    "source_share": "from the source", "log_prob": "log p per token", "length_ratio": "length ratio",
-    "repeats": "repeated 4-grams",
+    "run": "run", "line": "line", "source_share": "from the source", "log_prob": "log p per token",
+    "translation": "translation", "source": "source", "length_ratio": "length ratio", "repeats": "repeated 4-grams",
 }  # fmt: skip
 
 
@@ -88,6 +88,7 @@ class DetachedPage(Page):
             self.answer.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
             return
         self.hint.say(f"{left_out(self.runs.chosen, runs)} {_SAMPLE} sentences of the text, at most. {_READ}".strip())
+        self.answer.say(f"Being computed: each word of {_SAMPLE} sentences is erased in turn, which takes a minute.")
         self._draw()
         missing = [run for run in runs if SOURCE_SHARE.stored(run, **self._asked) is None]
         if missing:
@@ -114,7 +115,7 @@ class DetachedPage(Page):
             self.answer.say(SOURCE_SHARE.finding(found))
             self.chart.show(with_subtitle(source_share_figure(found), subtitle))
             shown = self._listed["translation"].map(shown_text)
-            self.table.show(self._listed.assign(translation=shown).rename(columns=_NAMES))
+            self.table.show(self._listed.assign(translation=shown)[list(_NAMES)].rename(columns=_NAMES))
 
     def _offer_tokens(self) -> None:
         if self.table.value is None:

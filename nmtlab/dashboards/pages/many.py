@@ -54,7 +54,7 @@ PAGE = About(
     most_runs=1,
 )
 
-_OWN = "directions of the run, if measured"
+_OWN = "directions of the run"
 _STORED = ParallelText("stored with the run", "", ())
 _MOST_DIRECTIONS = 6
 """Maximum number of directions whose gradients are compared."""
@@ -102,7 +102,7 @@ class ManyPage(Page):
             "sentences", "What does it say in one direction?", row(self.direction), self.sentences, self.link
         )
         body = [
-            self.measured, self.answer, self.matrix, self.work, self.note,
+            self.measured, self.answer, self.matrix, self.work,
             Fold("numbers", "The figure in numbers", self.measured.section.table, self.scores),
             self._one,
             Fold("layers", "How alike are its languages, layer by layer?", self._of(SIMILARITY_BY_LAYER)),
@@ -113,7 +113,7 @@ class ManyPage(Page):
                 Section(("runs",), (self.parameters,), self._count),
             ),
         ]  # fmt: skip
-        rail = [self.runs, self.hint, self.figure, self.text, self.measure]
+        rail = [self.runs, self.hint, self.figure, self.text, self.measure, self.note]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
     @property

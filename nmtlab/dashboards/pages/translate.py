@@ -23,7 +23,7 @@ from nmtlab.dashboards.frame.systems import described_runs, left_out, mentioned,
 from nmtlab.dashboards.parts.intervention import InterventionControls
 from nmtlab.dashboards.parts.side_by_side import Best, SideBySide, Translated, shown_text, translations_finding
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, show_if
+from nmtlab.dashboards.widgets.controls import offer, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -44,7 +44,7 @@ def _in_address(runs: Sequence[Run], sentence: Sentence) -> dict[str, str]:
     several = sentence.direction and any(len(run.directions) > 1 for run in runs)
     way = dict(zip(("from", "into"), sentence.direction, strict=True)) if several else {}
     origin = {"origin": f"{sentence.line} {sentence.title}"} if sentence.line else {}
-    return way | {"text": sentence.source, "open": "tokens"} | origin
+    return way | {"text": sentence.source} | origin
 
 
 PAGE = About(
@@ -109,12 +109,12 @@ class TranslatePage(Page):
         ]
         body = [
             self.answer, self.work, self.lines, self.hint,
+            Fold("tokens", "How sure is it of each token?", self.inspected, self.selection, self.tokens, opened=True),
             Fold("best", "What else did each system consider? The n-best lists", self.found),
             Fold(
-                "tokens", "How sure is it of each token, and where does it attend?",
-                self.inspected, self.selection, columns(self.tokens, self.attention),
+                "attention", "Where does it attend, and what would it generate if it attended elsewhere?",
+                self.attention, self.intervention,
             ),
-            Fold("move", "Move attention: what would it generate if it attended elsewhere?", self.intervention),
         ]  # fmt: skip
         rail = [self.runs, self.typed, self.source, self.target, self.beam, self.best, self.begun]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)

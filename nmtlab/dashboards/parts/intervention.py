@@ -30,7 +30,7 @@ class InterventionControls(widgets.VBox):
         about = "Keep the tokens before it and decode the rest"
         self.button = button("Decode again", self._decode, guarded, tooltip=about)
         self.said = Note()
-        controls = row(self.position, self.place, self.weight, self.button)
+        controls = row(widgets.Label("Move attention:"), self.position, self.place, self.weight, self.button)
         super().__init__([controls, self.said])
         self.layout.display = "none"
 

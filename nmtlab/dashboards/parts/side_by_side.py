@@ -47,7 +47,7 @@ class SideBySide(Note):
         """Show lines, all words marked that the reference, or else another system's translation, does not have."""
         rows = "".join(f"<tbody>{''.join(_rows(line))}</tbody>" for line in lines)
         self.value = f"<table class='nmtlab-marked'><caption>{escape(_caption(lines))}</caption>{rows}</table>"
-        self.fresh = True
+        self.layout.display, self.fresh = "", True
 
 
 def shown_text(text: str) -> str:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from html import escape
-from itertools import islice
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -12,7 +11,7 @@ from plotly.subplots import make_subplots
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
-from nmtlab.figures.words import number
+from nmtlab.figures.words import listed, number
 from nmtlab.grids.declared.corpora import Directed, ExternalCorpus
 from nmtlab.grids.declared.declaration import Scale, Setup, Table
 from nmtlab.grids.declared.labels import labelled, text_label
@@ -153,24 +152,25 @@ def vocabulary_figure(curves: pd.DataFrame) -> go.Figure:
 
 
 def curves_finding(curves: pd.DataFrame, over: str, unit: str) -> str:
-    """Say what the systems score at the smallest and the largest size, for the first two pairs of languages.
+    """Say what the systems score at the smallest and the largest size, for the first pair of languages.
 
     Args:
         curves: rows of `child_size_curves` or `vocabulary_curves`, of one metric.
         over: column of the size.
         unit: that it is in.
     """
-    said = []
-    for pair, of_pair in islice(curves.groupby("pair", sort=False), 2):
-        by_size = of_pair.pivot(index=over, columns="system", values="mean").sort_index()
-        ends = by_size.iloc[[0, -1] if len(by_size) > 1 else [0]].round(1)
-        scores = ", ".join(
-            f"{system} {' to '.join(number(score, 1) for score in ends[system].dropna())}"
-            for system in dict.fromkeys(of_pair["system"])
-        )
-        sizes = " to ".join(f"{size:,}" for size in ends.index)
-        said.append(f"{pair}, {sizes} {unit}: {scores} {metric_of(of_pair)}.")
-    return " ".join(said)
+    if curves.empty:
+        return ""
+    pair = curves["pair"].iloc[0]
+    by_size = curves[curves["pair"] == pair].pivot(index=over, columns="system", values="mean").sort_index()
+    ends = by_size.iloc[[0, -1] if len(by_size) > 1 else [0]]
+    said = [
+        f"{system} {' to '.join(number(score, 1) for score in ends[system].dropna())}"
+        for system in dict.fromkeys(curves["system"])
+        if system in ends and ends[system].notna().any()
+    ]
+    sizes = " to ".join(f"{size:,}" for size in ends.index)
+    return f"{metric_of(curves)[:1].upper()}{metric_of(curves)[1:]} with {sizes} {unit} ({pair}): {listed(said)}."
 
 
 def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import islice, product
+from itertools import product
 from statistics import fmean, pstdev
 from typing import NamedTuple
 
@@ -86,18 +86,16 @@ def worth_view(scale: Scale = "small", metric: str = "test-bleu") -> View:
 
 
 def worth_finding(replaced: pd.DataFrame) -> str:
-    """Say how many pairs each parent replaces for the smallest child, for the first two pairs of languages.
+    """Say how many pairs each parent is worth to the smallest child of the first pair of languages.
 
     Args:
         replaced: rows of `replaced_pairs`, of one metric.
     """
-    said = []
-    for pair, of_pair in islice(replaced.groupby("pair", sort=False), 2):
-        smallest = of_pair[of_pair["child_pairs"] == of_pair["child_pairs"].min()]
-        parents = [f"{line.system} {_number(line, line.replaced)}{_interval(line)}" for line in smallest.itertuples()]
-        size = f"{smallest['child_pairs'].iloc[0]:,}"
-        said.append(f"Without it, a child of {size} pairs ({pair}) would need so many more: {listed(parents)}.")
-    return " ".join(said)
+    first = replaced[replaced["pair"] == replaced["pair"].iloc[0]] if len(replaced) else replaced
+    smallest = first[first["child_pairs"] == first["child_pairs"].min()]
+    said = [f"{line.system} {_number(line, line.replaced)}{_interval(line)}" for line in smallest.itertuples()]
+    size, pair = (smallest[name].iloc[0] if said else "" for name in ("child_pairs", "pair"))
+    return f"What a parent is worth to a child of {size:,} pairs ({pair}), in pairs: {listed(said)}." if said else ""
 
 
 def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
