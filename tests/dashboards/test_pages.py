@@ -118,7 +118,7 @@ SLOW = {"languages", "detached"}  # one compares all sentences of four runs, the
 def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
     page = make(name, gallery)
     assert told(page) == ""
-    assert bool(figures(page)) == (name not in ("index", "depth", "train"))
+    assert bool(figures(page)) == (name not in ("index", "depth", "many", "train"))
 
 
 def held(page: Page) -> dict[object, str]:
@@ -155,7 +155,7 @@ def answering(name: str, workspace: Workspace) -> Page:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "train"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("many", "train")])
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
     chosen = next(page.state[key] for key in ("claim", "runs", "table", "text") if key in page.state)
@@ -168,7 +168,7 @@ def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(nam
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "efficiency", "train")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "many", "tables", "efficiency", "train")])
 def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
     before, said = held(page), notes(page)
