@@ -35,6 +35,8 @@ LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1
 CHILD = "child-gl-en.4000.transfer-bpe.related-parent.s1"
 SHOWN = {"depth": G, "languages": CHILD}
 NAMES = [page.name for page in headings()]
+UNCHOSEN = ("index", "tables", "efficiency")
+"""Pages that show no chosen runs."""
 each_page = pytest.mark.parametrize("name", NAMES)
 
 
@@ -168,7 +170,7 @@ def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(nam
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "many", "tables", "efficiency", "train")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in (*UNCHOSEN, "many", "train")])
 def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
     before, said = held(page), notes(page)
