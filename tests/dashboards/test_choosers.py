@@ -226,7 +226,7 @@ class Chooser(SentenceChooser):
         self.given, self._named = runs, widgets.Text("at first")
         super().__init__(workspace, lambda: self.given)
         state = {"runs": self._named, **self.state}
-        self.page = Page(About(place=0, title="", question="", name=""), state, self.sections, [self])
+        self.page = Page(About(place=0, group="Why", title="", question="", name=""), state, self.sections, [self])
 
     def follow(self, runs: list[Run]) -> None:
         """Choose a sentence for other runs."""

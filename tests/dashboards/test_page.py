@@ -15,7 +15,7 @@ from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.errors import NmtlabError
 
-ABOUT = About(place=0, title="Some <title>", question="Which & why?", name="some")
+ABOUT = About(place=0, group="Why", title="Some <title>", question="Which & why?", name="some")
 
 
 class Recorded:
@@ -27,7 +27,7 @@ class Recorded:
         self._show = show
         state = {"one": self.one, "two": self.two}
         sections = [Section((name,), (), partial(self._called, name)) for name in state]
-        self.page = Page(ABOUT, state, sections, [self.one, self.two], refresh)
+        self.page = Page(ABOUT, state, sections, [self.one, self.two], refresh=refresh)
 
     def _called(self, name: str) -> None:
         self.calls.append(name)
@@ -146,9 +146,7 @@ def test_an_address_is_restored_in_the_order_of_the_state():
 def test_what_an_address_asks_for_in_vain_is_named_as_text_and_the_rest_is_done():
     recorded = Recorded()
     recorded.page._opened("?one=%3Cscript%3E&two=1000&token=secret&other=1")
-    assert recorded.told == (
-        "The address requests unavailable values: one = &lt;script&gt;, two = 1000. The rest was applied."
-    )
+    assert recorded.told == ("Some of this link is not available here: one = &lt;script&gt;, two = 1000.")
     assert recorded.page._browser.query == "one=1&two=100"
 
 

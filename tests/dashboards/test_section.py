@@ -10,7 +10,7 @@ from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.errors import NmtlabError
 
-ABOUT = About(place=0, title="Numbers", question="Which?", name="numbers")
+ABOUT = About(place=0, group="Why", title="Numbers", question="Which?", name="numbers")
 BAD = 99
 
 

@@ -38,10 +38,11 @@ Address = Callable[[Sequence[Run], Sentence], Mapping[str, str] | None]
 
 @dataclass(frozen=True)
 class About:
-    """A page, declared as `PAGE` in its module: `place`, `title` and `question` as literals, to be read unimported.
+    """A page, declared as `PAGE` in its module: the first four as literals, to be read unimported.
 
     Args:
         place: among the pages, from 0, the index.
+        group: of pages that it is listed in.
         title: in a few words.
         question: that the page answers.
         name: of its module.
@@ -54,6 +55,7 @@ class About:
     """
 
     place: int
+    group: str
     title: str
     question: str
     name: str

@@ -9,9 +9,10 @@ _ROOM = Path(__file__).parents[1] / "pages"
 
 
 class Heading(NamedTuple):
-    """A page's name, which is that of its module and its address, its title in a few words, and its question."""
+    """A page's name, which is that of its module and its address, its group, title and question."""
 
     name: str
+    group: str
     title: str
     question: str
 
@@ -29,6 +30,6 @@ def _heading(path: Path) -> tuple[int, Heading]:
             continue
         if ast.unparse(statement.targets[0]) == "PAGE":
             given = {one.arg: one.value for one in statement.value.keywords}
-            place, title, question = (ast.literal_eval(given[name]) for name in ("place", "title", "question"))
-            return place, Heading(path.stem, title, question)
+            place, *said = (ast.literal_eval(given[name]) for name in ("place", "group", "title", "question"))
+            return place, Heading(path.stem, *said)
     raise TypeError(f"{path}: a page declares PAGE = About(...)")

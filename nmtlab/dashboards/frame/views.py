@@ -1,4 +1,4 @@
-"""Sections that show a view: a chart and its numbers."""
+"""Sections that show a view: what it says, a chart and its numbers."""
 
 from collections.abc import Callable, Collection
 
@@ -9,12 +9,15 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.note import Answer
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.view import View
 
 
 class ViewSection(Section):
-    """A view as a `chart` and a `table`; `frame` is the table before it is rounded, empty if nothing is shown.
+    """A view as an `answer`, a `chart` and a `table`.
+
+    `frame` is the table before it is rounded, empty if nothing is shown.
 
     Args:
         view: returns it; None if there is nothing to show.
@@ -33,13 +36,15 @@ class ViewSection(Section):
         shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table,
     ) -> None:
         self._view, self._digits, self._to_show = view, digits, shown
-        self.chart, self.table, self.frame = Chart(), Table(title), pd.DataFrame()
-        super().__init__(inputs, (self.chart, self.table) if title else (self.chart,), self._draw)
+        self.answer, self.chart, self.table, self.frame = Answer(), Chart(), Table(title), pd.DataFrame()
+        parts = (self.answer, self.chart, self.table) if title else (self.answer, self.chart)
+        super().__init__(inputs, parts, self._draw)
 
     def _draw(self) -> None:
         self.frame = pd.DataFrame()
         if view := self._view():
             self.frame = view.frame
+            self.answer.say(view.finding)
             self.chart.show(view.figure)
             self.table.show(self._to_show(view.frame).round(self._digits).reset_index(drop=True))
 

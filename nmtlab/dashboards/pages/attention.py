@@ -25,7 +25,7 @@ from nmtlab.dashboards.parts.agreement import Agreement
 from nmtlab.dashboards.parts.contrast import ContrastControls
 from nmtlab.dashboards.parts.heads import Heads
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import button, columns, offer, row, show_if
+from nmtlab.dashboards.widgets.controls import button, columns, offer, show_if
 from nmtlab.dashboards.widgets.note import Note, heading
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -37,7 +37,8 @@ from nmtlab.text.corpora.links import Link
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=4,
+    place=30,
+    group="Why",
     title="Attention",
     question=(
         "Where does each system attend as it generates a word, and how far is that from the source word it "
@@ -124,14 +125,15 @@ class AttentionPage(Page):
             Section(pair | explained, (self.work, self.shifts, self.copies), self._start),
         ]
         body = [
-            columns(self.runs, self.sentences),
-            row(self.said, self.explained.shown, self.layer, self.head, self.pin), self.explained,
             self.hint, self.selection, self.work, self.chart, self.pinned_chart,
             columns(self.shifts, self.copies), self.heads,
             heading("Over the whole test set"), self.measured,
             self.agreement,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        rail = [
+            self.runs, self.sentences, self.said, self.explained.shown, self.layer, self.head, self.explained, self.pin,
+        ]  # fmt: skip
+        super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
     def _show_agreement(self) -> None:
         if runs := self.sentences.runs:

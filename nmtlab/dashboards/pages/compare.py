@@ -58,7 +58,8 @@ def _in_address(runs: Sequence[Run], sentence: Sentence) -> dict[str, str] | Non
 
 
 PAGE = About(
-    place=2,
+    place=100,
+    group="Sentences",
     title="Compare",
     question=(
         "Which system translates a text better, which sentences and words does it win or lose, and what do "
@@ -120,12 +121,12 @@ class ComparePage(Page):
             Section(lines | {"line"}, (self.about_line, self.selection), self._show_line),
         ]
         body = [
-            self.runs, row(self.text, self.than, self.other), self.hint, self.numbers, self.outputs,
+            self.hint, self.numbers, self.outputs,
             self.recipes, heading("Sentences and words"), self.wins, columns(self.gains, self.words),
             row(self.by, self.bucket, clear), self.lines, self.about_line, self.selection, self.ngrams,
             heading("Judge blindly"), self.judging,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs, self.text, self.than, self.other], self.runs.refresh)
 
     def _offer_texts(self) -> None:
         """Offer the texts of which the first run's language pair has stored translations."""

@@ -2,6 +2,7 @@
 
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH, G_SLOPES, SLOPES_OF_G
 from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
@@ -12,7 +13,8 @@ from nmtlab.thesis.claims.verdicts import measured_claims
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=5,
+    place=40,
+    group="Why",
     title="Depth and g",
     question=(
         "Does the learned g of ScaleNorm grow with depth, in which sublayers, and how fast? (thesis Figures "
@@ -30,7 +32,7 @@ def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, for several runs."""
     none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
     runs = RunChooser(workspace or Workspace.find(), PAGE.needs, FIRST, none=none)
-    g = answers(G_BY_DEPTH, runs, "Slope of g per layer, and its correlation with depth", digits=3)
+    g = answers(G_BY_DEPTH, runs, "Slopes", digits=3)
     hint = Note()
 
     def explain() -> None:
@@ -41,8 +43,12 @@ def depth_page(workspace: Workspace | None = None) -> Page:
             )
 
     sections = [g, Section(("runs",), (hint,), explain)]
-    body = [runs, g.chart, hint, g.table, answers(SLOPES_OF_G, runs)]
-    return Page(PAGE, {"runs": runs.table}, sections, body, runs.refresh)
+    body = [
+        g.answer, g.chart, hint,
+        Fold("Does g come to grow during training?", answers(SLOPES_OF_G, runs)),
+        Fold("Slope of g per layer, and its correlation with depth", g.table),
+    ]  # fmt: skip
+    return Page(PAGE, {"runs": runs.table}, sections, body, [runs], runs.refresh)
 
 
 def _over_seeds() -> str:

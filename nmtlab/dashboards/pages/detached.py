@@ -22,7 +22,8 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=10,
+    place=90,
+    group="Why",
     title="Detached translations",
     question="Which translations have little to do with their source: are they hallucinations?",
     name="detached",
@@ -59,8 +60,8 @@ class DetachedPage(Page):
             Section(("runs", "text"), (self.work, self.chart, self.table, self.hint), self._show),
             Section(("runs", "text", "line"), (self.selection,), self._offer_tokens),
         ]
-        body = [self.runs, self.text, self.hint, self.work, self.chart, self.selection, self.table]
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        body = [self.hint, self.work, self.chart, self.selection, self.table]
+        super().__init__(PAGE, state, sections, body, [self.runs, self.text], self.runs.refresh)
 
     @property
     def _shown(self) -> list[Run]:

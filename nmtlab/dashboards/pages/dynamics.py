@@ -28,7 +28,8 @@ from nmtlab.thesis.shown.trainability import trainability_view
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=6,
+    place=50,
+    group="Why",
     title="Training dynamics",
     question="Which systems learn faster, and whose gradient norms stay stable? (thesis Figures 3.4 and 3.5)",
     name="dynamics",
@@ -82,14 +83,14 @@ class DynamicsPage(Page):
             Section(("runs",), (), lambda: self.signals.show(self.runs.chosen)),
         ]  # fmt: skip
         body = [
-            self.runs, row(self.score, self.over), self.live, self.dev.chart, columns(self.dev.table, self.verdicts),
+            self.live, self.dev.chart, columns(self.dev.table, self.verdicts),
             self.losses, self.gradients.chart, columns(self.gradients.table, self.quantiles),
             self.recipes,
             heading("Which signals enter each normalisation layer?"), self.signals,
             heading("Which Transformers converge?"), row(self.training), Note(no_maps), self.maps,
             heading("Does a change gain, or does it only gain time?"), self.effects,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs, self.score, self.over], self.runs.refresh)
 
     def _map(self) -> View | None:
         return trainability_view(self.training.value) if self.training.value else None

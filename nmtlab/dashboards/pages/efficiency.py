@@ -21,13 +21,14 @@ from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import offer, row
+from nmtlab.dashboards.widgets.controls import offer
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=11,
+    place=12,
+    group="Results",
     title="Efficiency",
     question="Which engine, precision and beam give the best translations for their time, memory or size?",
     name="efficiency",
@@ -72,7 +73,8 @@ class EfficiencyPage(Page):
                 Section(("text", "cost"), (self.hint, self.lines), self._show_lines),
                 Section(("text", "cost", "line"), (self.chart,), self._draw),
             ],
-            [row(self.text, self.cost), self.hint, self.damaged, self.chart, self.lines],
+            [self.hint, self.damaged, self.chart, self.lines],
+            [self.text, self.cost],
             self._look,
         )
 

@@ -21,7 +21,11 @@ from nmtlab.thesis.claims.verdicts import counted, measured_claims, not_measured
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=0, title="nmtlab", question="Why do low-resource translation systems behave as they do?", name="index"
+    place=0,
+    group="Results",
+    title="nmtlab",
+    question="Why do low-resource translation systems behave as they do?",
+    name="index",
 )
 
 _WHOSE = (
@@ -66,7 +70,7 @@ def index_page(workspace: Workspace | None = None) -> Page:
         counts, claims, numbers, look, heading("Available runs"), runs, look_at_runs,
     ]  # fmt: skip
     sections = [Section(("claim",), (numbers,), show_claim), Section(("runs",), (), show_links)]
-    return Page(PAGE, {"claim": claims, "runs": runs.table}, sections, body, runs.refresh)
+    return Page(PAGE, {"claim": claims, "runs": runs.table}, sections, body, refresh=runs.refresh)
 
 
 def _waiting(claims: Sequence[Claim]) -> Iterator[str]:

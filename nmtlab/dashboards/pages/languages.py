@@ -37,7 +37,8 @@ _RELATIVES = Need(
     lambda run: SEVERAL_DIRECTIONS.met(run) or MOVEMENT.fits(run),
 )
 PAGE = About(
-    place=8,
+    place=70,
+    group="Why",
     title="Related languages",
     question=(
         "What does a parent in a related language give its child: which vectors are shared, how far do they "
@@ -109,9 +110,9 @@ class LanguagesPage(Page):
             ]
         )  # fmt: skip
         body = [
-            self.runs, self.hint, self.many, self.child, heading("What was measured over seeds"), self.measured,
+            self.hint, self.many, self.child, heading("What was measured over seeds"), self.measured,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs], self.runs.refresh)
 
     @property
     def _child(self) -> Run | None:

@@ -35,7 +35,8 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=7,
+    place=60,
+    group="Why",
     title="Lexicon",
     question="Which word translations has the lexical module learned, and are they correct? (thesis Table 3.9)",
     name="lexicon",
@@ -80,10 +81,10 @@ class LexiconPage(Page):
             Section(("runs", "word"), (self.chart, self.sentences), self._show_word),
         ]
         body = [
-            self.runs, self.hint, self.selection,
+            self.hint, self.selection,
             columns(self.words, widgets.VBox([self.chart, self.precision, self.agreement])), self.sentences,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs], self.runs.refresh)
 
     def _read(self) -> None:
         """Show the lexicon of a run and what it is worth."""

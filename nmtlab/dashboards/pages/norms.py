@@ -39,7 +39,8 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=3,
+    place=20,
+    group="Why",
     title="Norms and frequency",
     question=(
         "Does the norm of a word's vector follow its frequency, and does it make frequent words win where a "
@@ -135,7 +136,7 @@ class NormsPage(Page):
             Section(("runs", "word", "system"), (self.neighbours,), self._show_neighbours),
         ]
         body = [
-            self.runs, self.uncounted, self.norms.chart,
+            self.uncounted, self.norms.chart,
             columns(self.norms.table, widgets.VBox([self.word, self.neighbours])),
             self.projection,
             heading("Why this word? The logits at any position, decomposed"),
@@ -146,7 +147,7 @@ class NormsPage(Page):
             heading("For which mispredicted rare words did the norm decide?"),
             row(self.find, self.find_names, self.work), self.wrong, columns(self.names, self.confused),
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs], self.runs.refresh)
 
     @property
     def _decodable(self) -> list[Run]:

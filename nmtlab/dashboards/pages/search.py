@@ -50,7 +50,8 @@ _SEARCHES = Need(
     ),
 )
 PAGE = About(
-    place=9,
+    place=80,
+    group="Why",
     title="Search",
     question=(
         "Which hypotheses does a beam keep and drop, what does exact search find, and is the global best "
@@ -135,13 +136,12 @@ class SearchPage(Page):
             Section(searched | {"score", "alpha", "gamma"}, (self.ended,), self._rank),
         ]
         body = [
-            columns(self.runs, self.sentences),
             columns(widgets.VBox([row(self.beam, self.step), row(self.exact, self.work), self.found]), self.both),
             self.hint, self.selection, self.tree, self.planned_tree, self.ranking, self.ended, self.each, self.lengths,
             heading("Over whole texts"), self.about_curves, self.swept, self.curves, self.rates, self.planned,
             self.calibration,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs, self.sentences], self.runs.refresh)
 
     def _draw(self) -> None:
         for grown in self._grown:

@@ -33,7 +33,8 @@ from nmtlab.thesis.shown.tables import table_figure
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=1,
+    place=10,
+    group="Results",
     title="Tables",
     question=(
         "How do reproduced tables of the thesis compare with the published ones, and which differences are significant?"

@@ -28,7 +28,8 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=13,
+    place=120,
+    group="Train",
     title="Train",
     question="How does a recipe train on a corpus? Start, watch and stop a training.",
     name="train",
@@ -81,7 +82,7 @@ class TrainPage(Page):
             heading("Trainings"), columns(widgets.VBox([self.jobs, row(self.stop, self.resume)]), watching),
             columns(self.curve, self.printed),
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self._look)
+        super().__init__(PAGE, state, sections, body, refresh=self._look)
 
     def _settled(self) -> Recipe:
         return find_recipe(self.recipe.value).with_settings(self.settings.value.split())

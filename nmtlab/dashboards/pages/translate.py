@@ -21,7 +21,7 @@ from nmtlab.dashboards.frame.sentences import MAX_LETTERS
 from nmtlab.dashboards.frame.systems import left_out, mentioned, of_one_pair, of_one_source, system_of
 from nmtlab.dashboards.parts.intervention import InterventionControls
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, row, show_if
+from nmtlab.dashboards.widgets.controls import columns, offer, show_if
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -43,7 +43,8 @@ def _in_address(runs: Sequence[Run], sentence: Sentence) -> dict[str, str]:
 
 
 PAGE = About(
-    place=12,
+    place=110,
+    group="Sentences",
     title="Translate",
     question="How do the systems translate your sentence, and how confident are they in each token?",
     name="translate",
@@ -96,12 +97,11 @@ class TranslatePage(Page):
             Section(requested | {"pick", "origin"}, details, self._inspect),
             Section(state, (), lambda: self.intervention.follow(self.selection.token)),
         ]
-        controls = row(self.source, self.target, self.beam, self.best, self.begun)
         body = [
-            columns(self.runs, widgets.VBox([self.typed, controls])),
             self.work, self.hint, self.found, self.selection, columns(self.tokens, self.attention), self.intervention,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, self.runs.refresh)
+        rail = [self.runs, self.typed, self.source, self.target, self.beam, self.best, self.begun]
+        super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
     def _start(self) -> None:
         if lines := self._lines():

@@ -1,6 +1,7 @@
-// The browser's side of a page: address, heartbeat while the page is visible, downloads.
+// The browser's side of a page: address, heartbeat while the page is visible, downloads, what is being computed.
 const EVERY = 4000; // ms
-const SILENT = 30000; // ms without an answer before a message is shown
+const BUSY = 300; // ms without an answer before a bar is shown
+const LONG = 5000; // ms without an answer before a message is shown
 const IDLE = 15 * 60000; // ms without user input before heartbeats stop and the kernel may be culled
 
 // What ipywidgets does not tell a screen reader: messages, and which toggle button is pressed.
@@ -11,14 +12,63 @@ const describe = (page) => {
   });
 };
 
+// The names of the state that a control sets, and the parts that depend on them.
+const namesOf = (element, what) =>
+  [...(element?.classList ?? [])].filter((name) => name.startsWith(`nmtlab-${what}-`)).map((name) => name.slice(8 + what.length));
+const partsOf = (page, names) => (names.length ? page.querySelectorAll(names.map((name) => `.nmtlab-of-${CSS.escape(name)}`).join()) : []);
+
 function render({ model, el }) {
-  const silent = document.createElement("div");
-  silent.className = "nmtlab-message";
-  silent.hidden = true;
-  silent.textContent =
-    "No answer: nmtlab is busy or was stopped, or this page is asleep. Reload the page to continue.";
-  el.append(silent);
+  const waiting = document.createElement("div");
+  waiting.className = "nmtlab-waiting";
+  waiting.setAttribute("role", "status");
+  waiting.hidden = true;
+  const choices = document.createElement("button");
+  choices.className = "nmtlab-choices";
+  choices.textContent = "Runs and settings";
+  choices.setAttribute("aria-expanded", false);
+  choices.onclick = () => choices.setAttribute("aria-expanded", page().classList.toggle("nmtlab-rail-open"));
+  el.append(waiting, choices);
+  const page = () => el.closest(".nmtlab-page") ?? el;
+  let event = 0; // number of the last one
   let asked = 0; // when the oldest unanswered message was sent
+  let stopped = false; // whether nmtlab does not even answer to requests for a file
+  const probe = async () => {
+    stopped = await fetch(location.href, { method: "HEAD" }).then((answer) => answer.status >= 502, () => true);
+  };
+  const showWaiting = () => {
+    const ms = asked ? Date.now() - asked : 0;
+    waiting.hidden = ms < BUSY;
+    const long = ms < LONG ? "" : `Still computing (${Math.round(ms / 1000)} s)`;
+    waiting.textContent = stopped && long ? "nmtlab does not answer: start it again, then reload this page." : long;
+  };
+  let ticks = 0;
+  const watch = () => {
+    showWaiting();
+    if (!asked) return;
+    if (++ticks % 50 === 0) probe();
+    setTimeout(watch, 100);
+  };
+  const ask = (content) => {
+    if (!asked) {
+      asked = Date.now();
+      ticks = 0;
+      stopped = false;
+      setTimeout(watch, BUSY);
+    }
+    model.send(content);
+  };
+  // After the message of the control itself, so that the answer to this one says that all is shown.
+  const acted = ({ target, type, key }) => {
+    if (!page().contains(target) || (type === "keydown" && key !== "Enter" && !key.startsWith("Arrow"))) return;
+    partsOf(page(), namesOf(target.closest("[class*=nmtlab-sets-]"), "sets")).forEach((part) => part.classList.add("nmtlab-stale"));
+    setTimeout(() => ask({ event: ++event }));
+  };
+  const acts = ["click", "change", "keydown"];
+  acts.forEach((name) => document.addEventListener(name, acted, true));
+  const settle = () => {
+    if (model.get("done") !== event) return;
+    page().querySelectorAll(".nmtlab-stale").forEach((part) => part.classList.remove("nmtlab-stale"));
+  };
   const voila = document.body.dataset.voila !== undefined;
   // Without this cookie Voila refuses to shut down the kernel when the page is closed; only its page list sets it.
   if (voila && !document.cookie.includes("_xsrf=")) fetch(location.pathname.replace(/\/render\/.*/, "/tree"));
@@ -31,9 +81,15 @@ function render({ model, el }) {
     const token = [...new URLSearchParams(location.search)].filter(([name]) => name === "token");
     return `?${new URLSearchParams([...new URLSearchParams(model.get("query")), ...token])}`;
   };
+  let pushed = 0; // the event after which the address was last kept for Back
   const showQuery = () => {
-    if (voila) history.replaceState(null, "", query());
+    if (!voila) return;
+    const again = event === pushed || model.get("done") === event; // nothing that a person did since
+    if (query() !== location.search) history[again ? "replaceState" : "pushState"](null, "", query());
+    pushed = event;
   };
+  const goBack = () => ask({ back: location.search });
+  if (voila) addEventListener("popstate", goBack);
   const copy = async () => {
     const address = voila ? new URL(query(), location.href).href : location.href;
     let copied = true;
@@ -53,15 +109,18 @@ function render({ model, el }) {
   };
   model.on("change:query", showQuery);
   model.on("change:answered", () => {
-    asked = 0;
-    silent.hidden = true;
+    if (model.get("done") === event) asked = 0;
+    showWaiting();
+    settle();
+    document.body.classList.remove("nmtlab-unread");
     el.dataset.answered = model.get("answered"); // from here on the page matches its address
   });
   model.on("msg:custom", (message) => {
     if (message.save) save(message.save);
     if (message.copy) copy();
   });
-  model.send({ opened: voila ? location.search : "" });
+  document.body.classList.toggle("nmtlab-unread", voila && location.search.length > 1);
+  ask({ opened: voila ? location.search : "" });
   let due = 0;
   const described = new MutationObserver(() => {
     cancelAnimationFrame(due);
@@ -70,9 +129,7 @@ function render({ model, el }) {
   described.observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
   const timer = setInterval(() => {
     if (document.hidden || Date.now() - touched > IDLE) return;
-    asked ||= Date.now();
-    silent.hidden = Date.now() - asked < SILENT;
-    model.send({ looking: true });
+    ask({ looking: true });
   }, EVERY);
   const leave = () => clearInterval(timer); // Voila has then shut down the kernel, and the next page may take long to load
   if (voila) addEventListener("beforeunload", leave);
@@ -81,6 +138,8 @@ function render({ model, el }) {
     described.disconnect();
     removeEventListener("beforeunload", leave);
     signals.forEach((name) => document.removeEventListener(name, touch));
+    acts.forEach((name) => document.removeEventListener(name, acted, true));
+    removeEventListener("popstate", goBack);
   };
 }
 

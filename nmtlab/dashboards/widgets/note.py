@@ -21,9 +21,11 @@ def heading(text: str) -> widgets.HTML:
 class Note(widgets.HTML):
     """A short text beside a figure."""
 
+    style_class = "nmtlab-note"
+
     def __init__(self, text: str = "", more: str = "") -> None:
         super().__init__()
-        self.add_class("nmtlab-note")
+        self.add_class(self.style_class)
         self.say(text, more)
 
     def say(self, text: str, more: str = "") -> None:
@@ -35,3 +37,9 @@ class Note(widgets.HTML):
     def clear(self) -> None:
         """Show nothing."""
         self.say("")
+
+
+class Answer(Note):
+    """What a page or a figure shows, in a sentence or two."""
+
+    style_class = "nmtlab-answer"
