@@ -120,8 +120,15 @@ def argument_markup(workspace: Workspace, folder: Path = RESULTS, linked: bool =
     runs = {run.name: run for run in list_runs(workspace)[0]} if linked else {}
     content = _Content(found, Stored(found, folder), _Links(runs) if linked else None)
     said = [f"<p role='alert'>{escape(problem)}</p>" for problem in problems]
-    body = [*said, *content.parts()] if len(found) or problems else [f"<p>{escape(_NOTHING)}</p>"]
+    body = [*said, *content.parts()] if len(found) else [*(said or [f"<p>{escape(_NOTHING)}</p>"])]
+    body += [_runs(len(runs))] if linked else []
     return f"<div class='nmtlab-argument'><style>{_STYLE}</style>{''.join(body)}</div>"
+
+
+def _runs(count: int) -> str:
+    page = next(page for page in pages() if page.name == "runs")
+    link = f"<a href='{page.name}.ipynb'>{escape(page.question)}</a>"
+    return f"<details class='section'><summary>Runs: {count:,} here</summary><p>{link}</p></details>"
 
 
 def _script() -> str:
@@ -180,6 +187,7 @@ class _Content:
     def __post_init__(self) -> None:
         self._claims = {claim.text: claim for claim in declared_claims()}
         self._numbers = {text: number for number, text in enumerate(self.found["claim"].unique())}
+        self._shown = _numbers(self.found)
         self._figures: dict[str, str] = {}
 
     def parts(self) -> Iterator[str]:
@@ -235,12 +243,11 @@ class _Content:
         )
 
     def _chips(self, asked: Asked) -> str:
+        """Return the verdicts on a claim: one a text, or, of a claim about one text, one with what it claims."""
         lines = self.stored.lines(asked)
-        chips = "".join(
-            f"<button type='button' class='chip' data-line='{line.Index}' title='{_about(line)}'>"
-            f"<i class='{VERDICTS[line.verdict].kind}'>{VERDICTS[line.verdict].mark}</i> {escape(self._pair(line))}</button>"
-            for line in lines.itertuples()
-        )
+        if len(lines) == 1:
+            return _chip(next(lines.itertuples()), asked.about)
+        chips = "".join(_chip(line, self._pair(line)) for line in lines.itertuples())
         return f"<div><span>{escape(asked.about)}:</span> {chips}</div>" if chips else ""
 
     def _more(self, message: Message) -> str:
@@ -275,8 +282,13 @@ class _Content:
         rows = "".join(
             self._row(str(claim), lines, columns["text"].tolist()) for claim, lines in found.groupby("claim", sort=False)
         )
+        counts = found["verdict"].map(lambda verdict: VERDICTS[verdict].kind).value_counts()
+        marks = " ".join(
+            f"<i class='{kind}'>{verdict.mark}</i> {counts[kind]}" for kind, verdict in _KINDS.items() if kind in counts
+        )
         return (
-            f"<details class='section' open><summary>{escape(title)} <span>{found['claim'].nunique()} claims</span></summary>"
+            f"<details class='section' open><summary>{escape(title)} <span>{found['claim'].nunique()} claims: {marks}</span>"
+            f"</summary>"
             f"<div class='scroll'><table><thead><tr><td></td>{head}<td></td></tr><tr><td></td>{pairs}<td></td></tr></thead>"
             f"<tbody>{rows}</tbody></table></div></details>"
         )
@@ -294,13 +306,14 @@ class _Content:
         """Return a claim with the numbers of its lines."""
         lines = self.found[self.found["claim"] == text]
         first = lines.iloc[0]
-        numbers = _numbers(lines)
+        numbers = self._shown.loc[lines.index]
+        numbers = numbers.loc[:, numbers.ne("").any()]
         return {
             "claim": text,
             "about": f"{ORIGINS[first['origin']].capitalize()}: {first['source']}",
             "lines": lines.index.tolist(),
             "texts": lines["text"].tolist(),
-            "numbers": [[name, [_in_cell(value) for value in column]] for name, column in numbers.items()],
+            "numbers": [[name, column.tolist()] for name, column in numbers.items()],
             "links": [self._linked(line) for line in lines.itertuples()] if self.links else [],
         }
 
@@ -355,6 +368,12 @@ def _mark(line: tuple) -> str:
     )
 
 
+def _chip(line: tuple, name: str) -> str:
+    verdict = VERDICTS[line.verdict]
+    mark = f"<i class='{verdict.kind}'>{verdict.mark}</i>"
+    return f"<button type='button' class='chip' data-line='{line.Index}' title='{_about(line)}'>{mark} {escape(name)}</button>"
+
+
 def _size(line: tuple) -> int:
     """Return the pixels of a mark, by the effect over half its interval."""
     half = (line.high - line.low) / 2
@@ -378,16 +397,14 @@ def _seeds(shown: Shown) -> str:
     return f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
 
 
-def _numbers(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return the numbers of lines for display, without those that none has."""
-    bounds = [in_words(low, high) for low, high in zip(lines["low"], lines["high"], strict=True)]
-    shown = lines.assign(
-        bounds=bounds,
-        runs=[", ".join(names) for names in lines["runs"]],
-        verdict=[VERDICTS[verdict].name for verdict in lines["verdict"]],
-    )[list(_NUMBERS)]
-    filled = shown.loc[:, shown.notna().any() & shown.ne("").any()]
-    return rounded(filled).rename(columns=_NUMBERS)
+def _numbers(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers of lines as text."""
+    shown = rounded(found).assign(
+        bounds=[in_words(low, high) for low, high in zip(found["low"], found["high"], strict=True)],
+        runs=[", ".join(names) for names in found["runs"]],
+        verdict=[VERDICTS[verdict].name for verdict in found["verdict"]],
+    )
+    return shown[list(_NUMBERS)].rename(columns=_NUMBERS).map(_in_cell)
 
 
 def _in_cell(value: object) -> str:
