@@ -7,14 +7,14 @@ for message in MESSAGES:
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import COLOURS, FAINT
-from nmtlab.grids.declared.declaration import Row
+from nmtlab.grids.declared.declaration import Row, Scale
 from nmtlab.grids.declared.labels import pair_label, text_label
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.results.results import Results
@@ -28,7 +28,7 @@ from nmtlab.thesis.tables.listing import find_table
 from nmtlab.thesis.tables.related_text import child
 from nmtlab.workspace import RESULTS, Workspace
 
-_SCALE = "small"
+_SCALE: Scale = "small"
 _MOST = 4
 """Texts that a sentence names."""
 
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
         about: what they claim, in a few words.
         table, metric: the table's name and the number's key.
         system: a column of the table.
-        than: that it is compared with; any if not given.
+        than: that it is compared with, a column, a number or the key of another number; any if not given.
     """
 
     about: str
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
         """Those that are declared."""
         key = (self.table, self.metric, self.system)
         same = [one for one in declared_claims() if (one.table.name, one.metric.key, one.system) == key]
-        return [one for one in same if self.than in (None, one.than)]
+        return [one for one in same if self.than in (None, getattr(one.than, "key", one.than))]
 
 
 class Shown(NamedTuple):
@@ -93,7 +93,11 @@ class Stored:
         if lines.empty:
             raise _not_measured(asked.table)
         rows = _rows(asked.table)
-        names = {"place": [pair_label(rows[pair], _SCALE) for pair in lines["pair"]], "series": "", "mean": lines["effect"]}
+        names = {
+            "place": [pair_label(rows[pair], _SCALE) for pair in lines["pair"]],
+            "series": "",
+            "mean": lines["effect"],
+        }
         return lines.assign(**names)
 
     def lines(self, asked: Asked) -> pd.DataFrame:
@@ -111,7 +115,9 @@ class Stored:
         for (row, column), some in cells.groupby(["row", "column"], sort=False):
             if column in columns:
                 mean, margin = interval(values := some["value"].tolist())
-                made.append((row, pair_label(rows[row], _SCALE), column, len(values), mean, mean - margin, mean + margin))
+                made.append(
+                    (row, pair_label(rows[row], _SCALE), column, len(values), mean, mean - margin, mean + margin)
+                )
         return pd.DataFrame(made, columns=["row", "place", "series", "seeds", "mean", "low", "high"])
 
     def cells(self, table: str, metric: str) -> pd.DataFrame:
@@ -164,7 +170,9 @@ _GAIN = Asked("fixnorm translates better", "table-3.6", "test-bleu", "fixnorm", 
 def _norms(stored: Stored) -> Shown:
     norms, biases = stored.of(_NORM), stored.of(_BIAS)
     side = _side(norms["mean"], "longer vectors", "shorter vectors", "vectors longer in some texts alone")
-    bias = _side(biases["mean"], "larger, too, where the thesis has it smaller", "smaller", "larger in some texts alone")
+    bias = _side(
+        biases["mean"], "larger, too, where the thesis has it smaller", "smaller", "larger in some texts alone"
+    )
     finding = f"In tied, frequent words have {side}: ρ {_by_text(norms, 2)}. Their bias is {bias}."
     lines = pd.concat([norms.assign(series="norm"), biases.assign(series="bias")])
     figure = intervals_figure(lines, "rank correlation ρ with frequency, tied", {0: ""})
@@ -234,8 +242,8 @@ def _gradients(stored: Stored) -> Shown:
     pre, post, both = (ranges[name] for name in _PLACED.values())
     noisy = stored.of(_NOISE)
     finding = (
-        f"PreNorm's gradient norm is {pre}, PostNorm's {post}; with fixnorm and ScaleNorm it is {both}. That PostNorm's "
-        f"is noisier is decided on {noisy['verdict'].isin(DECIDED).sum()} of {len(noisy)} texts."
+        f"PreNorm's gradient norm is {pre}, PostNorm's {post}; with fixnorm and ScaleNorm it is {both}. That "
+        f"PostNorm's is noisier is decided on {noisy['verdict'].isin(DECIDED).sum() or 'none'} of {len(noisy)} texts."
     )
     return Shown(intervals_figure(lines, "norm of the gradient after warm-up, median", {}), finding, _seeds(lines))
 
@@ -250,13 +258,15 @@ def _lexicon(stored: Stored) -> Shown:
     lines, right = stored.of(_ADDS), stored.of(_RIGHT)
     known = _joined([f"in {line.place}, {100 * (line.mean + _HALF):.0f} %" for line in right.itertuples()])
     finding = (
-        f"In BLEU, the lexical module adds to fixnorm {_by_text(lines, 1, sign=True)}. Where all right translations are "
-        f"known, {known} of those it learned are right."
+        f"In BLEU, the lexical module adds to fixnorm {_by_text(lines, 1, sign=True)}. Where all right translations "
+        f"are known, {known} of those it learned are right."
     )
     printed = published("table-3.6").query("metric == 'test-bleu'").pivot(index="row", columns="column", values="value")
     numbers = printed.apply(pd.to_numeric, errors="coerce")
     gain = (numbers["fixnorm+lex"] - numbers["fixnorm"]).dropna()
-    thesis = {place: float(gain[pair]) for place, pair in zip(lines["place"], lines["pair"], strict=True) if pair in gain}
+    thesis = {
+        place: float(gain[pair]) for place, pair in zip(lines["place"], lines["pair"], strict=True) if pair in gain
+    }
     figure = intervals_figure(lines, "BLEU added to fixnorm (◇ thesis, on another text)", {0: ""}, thesis)
     return Shown(figure, finding, _seeds(lines))
 
@@ -288,7 +298,9 @@ def _shares(lines: pd.DataFrame) -> str:
     return _joined([f"{line.mean:.0f} % in {line.place}" for line in lines.itertuples()])
 
 
-_RELATED = Asked("a related parent helps more", "related-parents", "test-bleu", "BPE + transfer", "BPE + unrelated parent")
+_RELATED = Asked(
+    "a related parent helps more", "related-parents", "test-bleu", "BPE + transfer", "BPE + unrelated parent"
+)
 _ANY = Asked("a parent helps", "table-3.2", "test-bleu", "BPE + transfer", "BPE")
 _PARENTS = {"BPE + transfer": "related parent", "BPE + unrelated parent": "unrelated", "BPE": "no parent"}
 _CHILD = "gl-en"
@@ -317,16 +329,20 @@ def _relative(stored: Stored) -> Shown:
 _SHARED = Asked("one model for all helps", "many-languages", "detokenized-test-bleu", "shared, many-to-one", "separate")
 _SHARED_LONG = _SHARED._replace(about="also if trained longer", table="many-languages-trained-out")
 _PRIVATE = Asked(
-    "private units help", "many-languages", "detokenized-test-bleu", "half private, many-to-many", "shared, many-to-many"
-)  # fmt: skip
+    "private units help",
+    "many-languages",
+    "detokenized-test-bleu",
+    "half private, many-to-many",
+    "shared, many-to-many",
+)
 
 
 def _many(stored: Stored) -> Shown:
     short, long = stored.of(_SHARED), stored.of(_SHARED_LONG)
     short = short[short["place"].isin(long["place"])]
     finding = (
-        f"With as many updates in all as each separate model, one model changes BLEU by {_by_text(short, 1, sign=True)}; "
-        f"with three times as many, by {_by_text(long, 1, sign=True)}."
+        f"With as many updates in all as each separate model, one model changes BLEU by "
+        f"{_by_text(short, 1, sign=True)}; with three times as many, by {_by_text(long, 1, sign=True)}."
     )
     lines = pd.concat([short.assign(series="same updates"), long.assign(series="trained longer")])
     figure = intervals_figure(lines, "BLEU, one model − separate models", {0: ""})
@@ -334,8 +350,11 @@ def _many(stored: Stored) -> Shown:
 
 
 _BEAMS = (1, 4, 12, 100)
-_PLANNED = {beam: Asked(f"better, beam {beam}", "length-planning", f"bleu-log-prob-{beam}", "planned", "ordinary") for beam in _BEAMS}  # fmt: skip  # noqa: E501
-_SAME = Asked("no loss at wide beams", "length-planning", "bleu-log-prob-12", "planned")
+_PLANNED = {
+    beam: Asked(f"better, beam {beam}", "length-planning", f"bleu-log-prob-{beam}", "planned", "ordinary")
+    for beam in _BEAMS
+}
+_SAME = Asked("as good at 12 as at 4", "length-planning", "bleu-log-prob-12", "planned", "bleu-log-prob-4")
 
 
 def _planned(stored: Stored) -> Shown:
@@ -351,7 +370,14 @@ def _planned(stored: Stored) -> Shown:
 
 
 MESSAGES = (
-    Message("norms", "Frequent words have longer vectors, and so win", (_NORM, _BIAS, _GAIN), _norms, "norms", "lexical-choice"),
+    Message(
+        "norms",
+        "Frequent words have longer vectors, and so win",
+        (_NORM, _BIAS, _GAIN),
+        _norms,
+        "norms",
+        "lexical-choice",
+    ),
     Message(
         "attention",
         "Attention falls one word to the left",
@@ -365,12 +391,37 @@ MESSAGES = (
         "lexical-choice",
     ),
     Message("depth", "ScaleNorm's g grows with depth", _SLOPES, _depth, "depth", "normalisation"),
-    Message("gradients", "PreNorm's gradients are smaller and calmer", (_SMALLER, _NOISE, _FAILS), _gradients, "dynamics", "normalisation"),
-    Message("lexicon", "A lexical module translates rare words", (_ADDS, _RIGHT, _RARE), _lexicon, "lexicon", "lexical-choice"),
+    Message(
+        "gradients",
+        "PreNorm's gradients are smaller and calmer",
+        (_SMALLER, _NOISE, _FAILS),
+        _gradients,
+        "dynamics",
+        "normalisation",
+    ),
+    Message(
+        "lexicon",
+        "A lexical module translates rare words",
+        (_ADDS, _RIGHT, _RARE),
+        _lexicon,
+        "lexicon",
+        "lexical-choice",
+    ),
     Message("empty", "The most probable translation is often empty", (_EMPTY, _EMPTY_LONG), _empty, "search", "search"),
-    Message("relative", "A relative is worth thousands of sentences", (_RELATED, _ANY), _relative, "languages", "transfer"),
-    Message("many", "Many languages can share one model", (_SHARED, _SHARED_LONG, _PRIVATE), _many, "languages", "many-languages"),
-    Message("planned", "Planning the length makes search safer", (*_PLANNED.values(),), _planned, "search", "search"),
+    Message(
+        "relative", "A relative is worth thousands of sentences", (_RELATED, _ANY), _relative, "languages", "transfer"
+    ),
+    Message(
+        "many",
+        "Many languages can share one model",
+        (_SHARED, _SHARED_LONG, _PRIVATE),
+        _many,
+        "languages",
+        "many-languages",
+    ),
+    Message(
+        "planned", "Planning the length makes search safer", (*_PLANNED.values(), _SAME), _planned, "search", "search"
+    ),
 )
 """All messages, in the order of the start page: six of the thesis' results, and three that go beyond them."""
 
@@ -406,7 +457,7 @@ def _range(values: pd.Series, digits: int) -> str:
     return f"{_number(values.min(), digits)} to {_number(values.max(), digits)}"
 
 
-def _with_margin(line: tuple, digits: int, sign: bool = False) -> str:
+def _with_margin(line: Any, digits: int, sign: bool = False) -> str:
     shown = _number(line.mean, digits, sign)
     margin = (line.high - line.low) / 2
     return f"{shown} ± {margin:.{digits}f}" if margin == margin else shown

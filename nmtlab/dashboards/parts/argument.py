@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import anywidget
 import pandas as pd
@@ -21,7 +21,7 @@ from nmtlab.dashboards.frame.about import pages
 from nmtlab.dashboards.frame.links import link_to_line, links_to, pages_about
 from nmtlab.dashboards.widgets.chart import SCHEME
 from nmtlab.errors import NmtlabError
-from nmtlab.grids.declared.declaration import Setup
+from nmtlab.grids.declared.declaration import Row, Setup
 from nmtlab.grids.declared.labels import pair_label, text_title
 from nmtlab.grids.results.judgement import NOT_KEPT, RULE
 from nmtlab.grids.results.summary import in_words, rounded
@@ -41,8 +41,8 @@ _WHOSE = (
     "other things it quotes, as the survey does; and what it leaves open is asked here. A claim has a line per text."
 )
 _NOTHING = (
-    "No results are here: nothing can be said of the thesis. A clone of the repository has them in data/evidence/results; "
-    "'nmtlab reproduce TABLE --save' measures a table again."
+    "No results are here, so nothing can be said of the thesis. A clone of the repository has them in "
+    "data/evidence/results; 'nmtlab reproduce TABLE --save' measures a table again."
 )
 
 
@@ -187,8 +187,13 @@ class _Content:
     def __post_init__(self) -> None:
         self._claims = {claim.text: claim for claim in declared_claims()}
         self._numbers = {text: number for number, text in enumerate(self.found["claim"].unique())}
-        self._shown = _numbers(self.found)
+        self._lines = [*self.found.itertuples()]
+        self._shown = {name: column.tolist() for name, column in _numbers(self.found).items()}
         self._figures: dict[str, str] = {}
+
+    def _of(self, lines: pd.DataFrame) -> list[Any]:
+        """Return some of the lines as tuples."""
+        return [self._lines[number] for number in lines.index]
 
     def parts(self) -> Iterator[str]:
         """Yield what was found in all, the messages, the claims, and their numbers."""
@@ -201,7 +206,7 @@ class _Content:
         yield f"<script type='application/json'>{written}</script>"
 
     def _bar(self) -> str:
-        found, counts = self.found, self.found["verdict"].map(lambda verdict: VERDICTS[verdict].kind).value_counts()
+        found, counts = self.found, _counts(self.found)
         kinds = [kind for kind in _KINDS if kind in counts]
         bar = "".join(
             f"<button type='button' class='{kind}' data-filter='kind' data-value='{kind}' "
@@ -223,8 +228,8 @@ class _Content:
             f"{len(found)} results:</p><div class='bar' role='group' aria-label='Verdicts'>{bar}</div>"
             f"<div class='toggles' role='group' aria-label='Filter the claims'>{marks}</div>"
             f"<div class='toggles' role='group' aria-label='Filter the claims'>{whose}<span></span>{texts}</div>"
-            f"<details class='how'><summary>How to read this</summary><p>{escape(_WHOSE)}</p><p>{escape(RULE)} Effects are "
-            f"in points of the measure. {escape(unmeasured)}</p></details>"
+            f"<details class='how'><summary>How to read this</summary><p>{escape(_WHOSE)}</p><p>{escape(RULE)} "
+            f"Effects are in points of the measure. {escape(unmeasured)}</p></details>"
         )
 
     def _message(self, message: Message) -> str:
@@ -234,10 +239,12 @@ class _Content:
         except NmtlabError as error:
             return f"<section><h3>{escape(message.title)}</h3><p>Not here: {escape(str(error))}</p></section>"
         self._figures[message.key] = cast("str", shown.figure.to_json())
+        finding = escape(shown.finding).replace(" ± ", "\u00a0±\u00a0")  # or lines would end there
         label = escape(f"{message.title}. {shown.finding}", quote=True)
         chips = "".join(map(self._chips, message.asked))
+        tally = _tally(pd.concat(map(self.stored.lines, message.asked)))
         return (
-            f"<section><h3>{escape(message.title)}</h3><p class='finding'>{escape(shown.finding)}</p>"
+            f"<section><h3>{escape(message.title)} <span>{tally}</span></h3><p class='finding'>{finding}</p>"
             f"<div class='figure' role='img' aria-label='{label}' data-figure='{message.key}'></div>"
             f"<div class='chips'>{chips}</div><p class='more'>{_seeds(shown)} · {self._more(message)}</p></section>"
         )
@@ -246,15 +253,15 @@ class _Content:
         """Return the verdicts on a claim: one a text, or, of a claim about one text, one with what it claims."""
         lines = self.stored.lines(asked)
         if len(lines) == 1:
-            return _chip(next(lines.itertuples()), asked.about)
-        chips = "".join(_chip(line, self._pair(line)) for line in lines.itertuples())
+            return _chip(self._of(lines)[0], asked.about)
+        chips = "".join(_chip(line, self._pair(line)) for line in self._of(lines))
         return f"<div><span>{escape(asked.about)}:</span> {chips}</div>" if chips else ""
 
     def _more(self, message: Message) -> str:
         """Return the link to the page that shows a message, with runs that it can show, or to a chapter of the book."""
         if self.links is None:
             return f"<a href='results/{message.chapter}.html'>more in the results</a>"
-        for line in pd.concat(map(self.stored.lines, message.asked)).itertuples():
+        for line in self._of(pd.concat(map(self.stored.lines, message.asked))):
             if link := self.links.to(line.runs, [message.page]):
                 return f"see it in {link}"
         page = next(page for page in pages() if page.name == message.page)
@@ -268,75 +275,65 @@ class _Content:
 
     def _section(self, title: str, found: pd.DataFrame) -> str:
         """Return the claims of a section as a matrix: a row for each, a column for each text, artificial ones last."""
-        columns = found.drop_duplicates("text").sort_values("artificial", kind="stable")
-        titles = [self._title(line) for line in columns.itertuples()]
-        order = sorted(range(len(columns)), key=lambda place: (columns["artificial"].iloc[place], titles.index(titles[place])))
-        columns, titles = columns.iloc[order], [titles[place] for place in order]
+        texts = found.drop_duplicates("text")
+        texts = texts.assign(title=[self._title(line) for line in self._of(texts)])
+        titles = [*dict.fromkeys(texts.sort_values("artificial", kind="stable")["title"])]
+        columns = self._of(texts.sort_values("title", key=lambda some: some.map(titles.index), kind="stable"))
         head = "".join(
-            f"<th scope='colgroup' colspan='{titles.count(one)}'>{escape(one)}</th>" for one in dict.fromkeys(titles)
+            f"<th scope='colgroup' colspan='{(texts['title'] == one).sum()}'>{escape(one)}</th>" for one in titles
         )
         pairs = "".join(
-            f"<th scope='col' class='{_ground(line)}' title='{_quoted(line.text)}'><span>{escape(self._pair(line))}</span></th>"
-            for line in columns.itertuples()
+            f"<th scope='col'{_ground(line)} title='{_quoted(line.text)}'><span>{escape(self._pair(line))}</span></th>"
+            for line in columns
         )
-        rows = "".join(
-            self._row(str(claim), lines, columns["text"].tolist()) for claim, lines in found.groupby("claim", sort=False)
-        )
-        counts = found["verdict"].map(lambda verdict: VERDICTS[verdict].kind).value_counts()
-        marks = " ".join(
-            f"<i class='{kind}'>{verdict.mark}</i> {counts[kind]}" for kind, verdict in _KINDS.items() if kind in counts
-        )
+        rows = "".join(self._row(str(claim), lines, columns) for claim, lines in found.groupby("claim", sort=False))
         return (
-            f"<details class='section' open><summary>{escape(title)} <span>{found['claim'].nunique()} claims: {marks}</span>"
-            f"</summary>"
-            f"<div class='scroll'><table><thead><tr><td></td>{head}<td></td></tr><tr><td></td>{pairs}<td></td></tr></thead>"
-            f"<tbody>{rows}</tbody></table></div></details>"
+            f"<details class='section' open><summary>{escape(title)} <span>{found['claim'].nunique()} claims: "
+            f"{_tally(found)}</span></summary><div class='scroll'><table><thead><tr><td></td>{head}<td></td></tr>"
+            f"<tr><td></td>{pairs}<td></td></tr></thead><tbody>{rows}</tbody></table></div></details>"
         )
 
-    def _row(self, claim: str, lines: pd.DataFrame, texts: Sequence[str]) -> str:
-        marks: dict[str, list[str]] = {text: [] for text in texts}
-        grounds = {}
-        for line in lines.itertuples():
-            marks[line.text].append(_mark(line))
-            grounds[line.text] = _ground(line)
-        cells = "".join(f"<td class='{grounds.get(text, '')}'>{''.join(marks[text])}</td>" for text in texts)
+    def _row(self, claim: str, lines: pd.DataFrame, columns: Sequence[Any]) -> str:
+        marks: dict[str, str] = {}
+        for line in self._of(lines):
+            marks[line.text] = marks.get(line.text, "") + _mark(line)
+        cells = "".join(f"<td{_ground(column)}>{marks.get(column.text, '')}</td>" for column in columns)
         return f"<tr data-claim='{self._numbers[claim]}'><th scope='row'>{escape(claim)}</th>{cells}<td></td></tr>"
 
     def _claim(self, text: str) -> dict[str, object]:
         """Return a claim with the numbers of its lines."""
-        lines = self.found[self.found["claim"] == text]
-        first = lines.iloc[0]
-        numbers = self._shown.loc[lines.index]
-        numbers = numbers.loc[:, numbers.ne("").any()]
+        lines = [line for line in self._lines if line.claim == text]
+        numbers = [(name, [column[line.Index] for line in lines]) for name, column in self._shown.items()]
         return {
             "claim": text,
-            "about": f"{ORIGINS[first['origin']].capitalize()}: {first['source']}",
-            "lines": lines.index.tolist(),
-            "texts": lines["text"].tolist(),
-            "numbers": [[name, column.tolist()] for name, column in numbers.items()],
-            "links": [self._linked(line) for line in lines.itertuples()] if self.links else [],
+            "about": f"{ORIGINS[lines[0].origin].capitalize()}: {lines[0].source}",
+            "lines": [line.Index for line in lines],
+            "texts": [line.text for line in lines],
+            "numbers": [(name, values) for name, values in numbers if any(values)],
+            "links": [self._linked(line) for line in lines] if self.links else [],
         }
 
-    def _linked(self, line: tuple) -> str:
+    def _linked(self, line: Any) -> str:
         """Return the links to a line's evidence and to the pages with its runs, as markup."""
         claim = self._claims[line.claim]
         evidence = link_to_line(claim.stored, claim.metric.key, line.pair, line.system)
         shown = self.links.to(line.runs, pages_about(claim.metric)) if self.links else ""
         return f"evidence in {evidence}" + (f"; runs in {shown}" if shown else "")
 
-    def _pair(self, line: tuple) -> str:
-        claim = self._claims[line.claim]
-        return pair_label(next(row for row in claim.table.rows if row.name == line.pair), claim.scale)
+    def _pair(self, line: Any) -> str:
+        return pair_label(self._row_of(line), self._claims[line.claim].scale)
 
-    def _title(self, line: tuple) -> str:
-        claim = self._claims[line.claim]
-        setup = next(row for row in claim.table.rows if row.name == line.pair).at[claim.scale]
+    def _title(self, line: Any) -> str:
+        setup = self._row_of(line).at[self._claims[line.claim].scale]
         return text_title(setup.corpus) if isinstance(setup, Setup) else ""
+
+    def _row_of(self, line: Any) -> Row:
+        return next(row for row in self._claims[line.claim].table.rows if row.name == line.pair)
 
 
 _HINT = (
-    "A mark is a verdict: ● the same result as claimed, ✕ the opposite, = no difference, ○ not decided, – runs not kept; "
-    "larger where the effect is large for its interval. Select one for its numbers."
+    "A mark is a verdict: ● the same result as claimed, ✕ the opposite, = no difference, ○ not decided, – runs not "
+    "kept; larger where the effect is large for its interval. Select one for its numbers."
 )
 
 
@@ -350,8 +347,24 @@ def _waiting(claims: Sequence[Claim]) -> Iterator[str]:
 
 def _toggle(of: str, value: str, name: str, count: int) -> str:
     return (
-        f"<button type='button' data-filter='{of}' data-value='{value}' aria-pressed='false'><b>{count}</b> {name}</button>"
+        f"<button type='button' data-filter='{of}' data-value='{value}' aria-pressed='false' "
+        f"title='Show only these claims'><b>{count}</b> {name}</button>"
     )
+
+
+def _counts(found: pd.DataFrame) -> pd.Series:
+    """Return how many lines have which kind of verdict."""
+    return found["verdict"].map(lambda verdict: VERDICTS[verdict].kind).value_counts()
+
+
+def _tally(found: pd.DataFrame) -> str:
+    counts = _counts(found)
+    marked = (
+        f"<span title='{counts[kind]} {verdict.many}'><i class='{kind}'>{verdict.mark}</i>\u202f{counts[kind]}</span>"
+        for kind, verdict in _KINDS.items()
+        if kind in counts
+    )
+    return " ".join(marked)
 
 
 def _section_of(source: str) -> str:
@@ -359,7 +372,7 @@ def _section_of(source: str) -> str:
     return _SECTIONS.get(found[0], found[0]) if found else "Other claims"
 
 
-def _mark(line: tuple) -> str:
+def _mark(line: Any) -> str:
     verdict, text = VERDICTS[line.verdict], "artificial" if line.artificial else "natural"
     return (
         f"<button type='button' class='mark {verdict.kind}' style='font-size:{_size(line)}px' data-line='{line.Index}' "
@@ -368,28 +381,28 @@ def _mark(line: tuple) -> str:
     )
 
 
-def _chip(line: tuple, name: str) -> str:
-    verdict = VERDICTS[line.verdict]
+def _chip(line: Any, name: str) -> str:
+    verdict, about = VERDICTS[line.verdict], _about(line)
     mark = f"<i class='{verdict.kind}'>{verdict.mark}</i>"
-    return f"<button type='button' class='chip' data-line='{line.Index}' title='{_about(line)}'>{mark} {escape(name)}</button>"
+    return f"<button type='button' class='chip' data-line='{line.Index}' title='{about}'>{mark} {escape(name)}</button>"
 
 
-def _size(line: tuple) -> int:
+def _size(line: Any) -> int:
     """Return the pixels of a mark, by the effect over half its interval."""
     half = (line.high - line.low) / 2
     certain = abs(line.effect) / half if half > 0 else 0.0
     return round(11 + 3 * math.log2(1 + min(certain, 15))) if math.isfinite(certain) else 11
 
 
-def _about(line: tuple) -> str:
+def _about(line: Any) -> str:
     """Return what a mark stands for: the text, the verdict, the effect with its interval."""
     effect = "" if math.isnan(line.effect) else f", {_in_cell(float(f'{line.effect:.3g}'))}"
     bounds = f" ({in_words(line.low, line.high)})" if effect and in_words(line.low, line.high) else ""
     return _quoted(f"{line.text}: {VERDICTS[line.verdict].name}{effect}{bounds}")
 
 
-def _ground(line: tuple) -> str:
-    return "artificial" if line.artificial else ""
+def _ground(line: Any) -> str:
+    return " class='artificial'" if line.artificial else ""
 
 
 def _seeds(shown: Shown) -> str:
@@ -410,10 +423,14 @@ def _numbers(found: pd.DataFrame) -> pd.DataFrame:
 def _in_cell(value: object) -> str:
     if pd.isna(value):
         return ""
-    return f"{value:.6g}".replace("-", "−") if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    number, _, power = f"{value:.6g}".replace("-", "−").partition("e")
+    return number + (f"×10{str(int(power.replace('−', '-'))).translate(_RAISED)}" if power else "")
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _quoted(text: str) -> str:
     return escape(text, quote=True)
-
-

@@ -1,10 +1,11 @@
-"""The start page: answered without a kernel, from content that another process makes and that is kept until it is old."""
+"""The start page, answered without a kernel: another process makes its content, which is kept until it is old."""
 
 import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
@@ -42,9 +43,9 @@ class StartPage:
         """Return the content, or that it could not be made."""
         async with self._making:
             version = self._version()
-            if self._kept[0] != version:
+            if self._kept[0] != version or not self._kept[1]:
                 self._kept = version, self._stored(version) or await self._made(version)
-            return self._kept[1]
+            return self._kept[1] or _FAILED
 
     def _version(self) -> str:
         """Return what differs once results, claims, runs or nmtlab have changed."""
@@ -66,12 +67,9 @@ class StartPage:
             content = await self._forked()
         except OSError:  # nothing can be forked here
             content = await _spawned()
-        if not content:
-            return _FAILED
-        try:
-            write_text(self._file, f"<!-- {version} -->\n{content}")
-        except (OSError, NmtlabError):  # a folder that cannot be written to
-            pass
+        if content:
+            with suppress(OSError, NmtlabError):  # the workspace cannot be written to
+                write_text(self._file, f"<!-- {version} -->\n{content}")
         return content
 
     async def _forked(self) -> str:
@@ -92,7 +90,7 @@ async def _spawned() -> str:
     return content.decode()
 
 
-def _traced(paths: Iterator[Path]) -> Iterator[tuple[str, int, int]]:
+def _traced(paths: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
     """Yield the name, size and time of change of each path that is there."""
     for path in paths:
         try:

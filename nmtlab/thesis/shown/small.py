@@ -1,4 +1,4 @@
-"""Figures small enough to stand in a row: means with intervals, by text or over sizes, labelled where they are drawn."""
+"""Figures small enough to stand in a row: means with intervals, by text or over sizes, labelled where they are."""
 
 from collections.abc import Mapping
 
@@ -108,9 +108,7 @@ def _colour(name: str, number: int, colours: Mapping[str, str] | None) -> str:
     return (colours or {}).get(name, COLOURS[number % len(COLOURS)])
 
 
-def _label_line(
-    figure: go.Figure, line: pd.Series, y: float, name: str, colour: str, lines: pd.DataFrame
-) -> None:
+def _label_line(figure: go.Figure, line: pd.Series, y: float, name: str, colour: str, lines: pd.DataFrame) -> None:
     """Write the name of a series beside its first interval, on the side with more room."""
     low, high = lines["low"].min(), lines["high"].max()
     right = line["mean"] < (low + high) / 2
