@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 import anywidget
 import pandas as pd
 import traitlets
+from plotly.offline import get_plotlyjs
 
 from nmtlab.dashboards.frame.about import pages
 from nmtlab.dashboards.frame.links import link_to_line, links_to, pages_about
@@ -95,8 +96,8 @@ class Argument(anywidget.AnyWidget):
     markup = traitlets.Unicode().tag(sync=True)
 
     def as_html(self) -> str:
-        """Return it for a saved page."""
-        return self.markup + _script()
+        """Return it for a saved page, with plotly's script."""
+        return f"{self.markup}<script>{get_plotlyjs()}</script>{_script()}"
 
 
 def argument(workspace: Workspace, folder: Path = RESULTS) -> str:

@@ -40,7 +40,7 @@ def intervals_figure(
         figure.add_annotation(_text(name, FAINT), x=at, y=1, yref="paper", yanchor="bottom", yshift=-2)
     for number, name in enumerate(names):
         of, colour = lines[lines["series"] == name], _colour(name, number, colours)
-        up = _APART * ((len(names) - 1) / 2 - number)
+        up: float = _APART * ((len(names) - 1) / 2 - number)
         ys = [up - places.index(place) for place in of["place"]]
         figure.add_scatter(
             x=of["mean"], y=ys, mode="markers", marker={"size": 7, "color": colour}, customdata=of[["low", "high"]],
