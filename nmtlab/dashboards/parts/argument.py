@@ -100,23 +100,19 @@ class Argument(anywidget.AnyWidget):
         return f"{self.markup}<script>{get_plotlyjs()}</script>{_script()}"
 
 
-def argument(workspace: Workspace, folder: Path = RESULTS) -> str:
+def argument(workspace: Workspace, folder: Path = RESULTS, linked: bool = True) -> str:
     """Return the content for a page that loads plotly: markup, style, numbers and script.
 
     Args:
         workspace: contains the runs that its links lead to.
         folder: contains the results. What a damaged file is about is left out, and its error is in the content.
+        linked: whether the pages are there; if not, as in the book, links lead to chapters, and claims are folded.
     """
-    return argument_markup(workspace, folder) + _script()
+    return argument_markup(workspace, folder, linked) + _script()
 
 
 def argument_markup(workspace: Workspace, folder: Path = RESULTS, linked: bool = True) -> str:
-    """Return the content without its script, with links to pages or, in the book, to its chapters.
-
-    Args:
-        workspace, folder: as of `argument`.
-        linked: whether the pages are there.
-    """
+    """Return the content without its script, as `argument` does."""
     found, problems = _found(workspace, folder)
     runs = {run.name: run for run in list_runs(workspace)[0]} if linked else {}
     content = _Content(found, Stored(found, folder), _Links(runs) if linked else None)
@@ -288,10 +284,11 @@ class _Content:
             for line in columns
         )
         rows = "".join(self._row(str(claim), lines, columns) for claim, lines in found.groupby("claim", sort=False))
+        summary = f"{escape(title)} <span>{found['claim'].nunique()} claims: {_tally(found)}</span>"
+        heads = f"<tr><td></td>{head}<td></td></tr><tr><td></td>{pairs}<td></td></tr>"
         return (
-            f"<details class='section' open><summary>{escape(title)} <span>{found['claim'].nunique()} claims: "
-            f"{_tally(found)}</span></summary><div class='scroll'><table><thead><tr><td></td>{head}<td></td></tr>"
-            f"<tr><td></td>{pairs}<td></td></tr></thead><tbody>{rows}</tbody></table></div></details>"
+            f"<details class='section'{' open' if self.links else ''}><summary>{summary}</summary><div class='scroll'>"
+            f"<table><thead>{heads}</thead><tbody>{rows}</tbody></table></div></details>"
         )
 
     def _row(self, claim: str, lines: pd.DataFrame, columns: Sequence[Any]) -> str:
