@@ -372,7 +372,7 @@ def _planned(stored: Stored) -> Shown:
 MESSAGES = (
     Message(
         "norms",
-        "Frequent words have longer vectors, and so win",
+        "Frequent words have longer vectors",
         (_NORM, _BIAS, _GAIN),
         _norms,
         "norms",
