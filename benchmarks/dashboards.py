@@ -57,7 +57,8 @@ window.often = async (seconds, every) => {
 window.pick = (title, n) => {
   const tables = [...document.querySelectorAll('.nmtlab-table')];
   const table = tables.find((one) => one.querySelector('.nmtlab-table-title').textContent.startsWith(title));
-  table.querySelectorAll('tr[data-key]')[n].click();
+  const row = table.querySelectorAll('tr[data-key]')[n];
+  (row ?? document.querySelector('button[title="Next sentence"]')).click();
 };
 window.press = (n) => {
   const name = n % 2 ? 'perplexity' : 'BLEU';

@@ -4,7 +4,8 @@ import difflib
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 DISTRIBUTION = "nmtlab-workbench"
 """nmtlab's name on the package index, where `nmtlab` is another project."""
@@ -62,6 +63,17 @@ class CorpusError(NmtlabError):
 
 class RunError(NmtlabError):
     """A run that is missing, incomplete, damaged, in use, or whose name is taken or not allowed."""
+
+
+@contextmanager
+def noting(broken: dict[str, str], name: str) -> Iterator[None]:
+    """Do something with files, and note under a name what is wrong with them and what to do, if anything is."""
+    try:
+        yield
+    except NmtlabError as error:
+        broken[name] = str(error)
+    except OSError as error:
+        broken[name] = error.strerror or str(error)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ add_group(
 )  # fmt: skip
 add_group(
     app, "runs", "List, show, pack and remove runs.",
-    "runs.list_", "runs.show", "runs.remove", "runs.import_", "runs.export", "runs.pack", "runs.unpack",
+    "runs_list.list_", "runs.show", "runs.remove", "runs.import_", "runs.export", "runs.pack", "runs.unpack",
 )  # fmt: skip
 add_group(app, "recipes", "List and show recipes: the settings of a training.", "recipes.list_", "recipes.show")
 

@@ -11,14 +11,13 @@ import typer
 
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.options import Threads, run_recipe
-from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.runs.archive import ENDING
-from nmtlab.runs.listing import list_runs, open_run, remove_run
+from nmtlab.runs.listing import open_run, remove_run
 from nmtlab.runs.pack import dev_sentences
 from nmtlab.runs.pack import pack as pack_run
 from nmtlab.runs.pack import unpack as unpack_run
-from nmtlab.runs.packed import noting, open_packed
+from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import write_lines
@@ -26,32 +25,6 @@ from nmtlab.text.corpora.links import aligned_path, format_alignment, has_gold_l
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.workspace import Workspace
-
-
-def list_() -> None:
-    """List the runs, newest first, with their best dev BLEU, followed by the packed ones."""
-    runs, broken = list_runs(Workspace.find())
-    rows = []
-    for run in runs:
-        with noting(broken, run.name):
-            rows.append(_row(run))
-    if rows:
-        print_table("Runs", ["run", "corpus", "status", "updates", "dev BLEU"], rows, {"updates", "dev BLEU"})
-    else:
-        print("no runs yet; 'nmtlab demo' or 'nmtlab train' makes some")
-    for run in runs:
-        if run.overlap:
-            print(f"{run.name}: {run.overlap}")
-    for name, problem in sorted(broken.items()):
-        print(f"{name}: {problem}")
-
-
-def _row(run: Run) -> list[str]:
-    """Return what the list says of a run."""
-    best = "-" if run.checkpoints.best_bleu is None else f"{run.checkpoints.best_bleu:.2f}"
-    texts = ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora)
-    status = f"{run.status}, packed" if run.origin.packed else run.status
-    return [run.name, texts, status, f"{run.log.last_step:,}", best]
 
 
 def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:

@@ -3,11 +3,13 @@
 import io
 from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pandas import DataFrame
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def print_table(
@@ -36,7 +38,7 @@ def printed(*table: Any) -> str:
     return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
 
 
-def print_frame(title: str, frame: DataFrame, shown: Sequence[tuple[str, str, str]]) -> None:
+def print_frame(title: str, frame: "DataFrame", shown: Sequence[tuple[str, str, str]]) -> None:
     """Print columns of a frame.
 
     Args:

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.figures.theme import COLOURS, plain
+from nmtlab.figures.theme import COLOURS, plain, readable
+from nmtlab.text.corpora.lines import SPACE
 
 Side = Literal["source", "target"]
 
-_SPACE = "▁"  # SentencePiece's marker of white space before a word
 _LINE = {"color": COLOURS[6], "width": 2}
 _RING = "M-8,0 C-8,-4.4 -4.4,-8 0,-8 C4.4,-8 8,-4.4 8,0 C8,4.4 4.4,8 0,8 C-4.4,8 -8,4.4 -8,0 Z"
 """A circle in pixels; plotly loses negative pixels of its own circles on logarithmic axes."""
@@ -64,7 +64,7 @@ class Token(NamedTuple):
 
 def bare(piece: str) -> str:
     """Return a piece without SentencePiece's marker, unless it is nothing else."""
-    return piece.replace(_SPACE, "") or piece
+    return piece.replace(SPACE, "") or piece
 
 
 def with_tokens(figure: go.Figure, axes: Mapping[str, tuple[Side, Sequence[str]]], types: bool = False) -> go.Figure:
@@ -151,7 +151,7 @@ def _split(word: str, written: Sequence[str]) -> Iterator[list[int]]:
 def _token(known: Mapping[str, Any], value: Any) -> Token | None:
     """Return the token at a place of an axis, a number or, on an axis of categories, a name."""
     tokens = known["tokens"]
-    labels = [plain(token) for token in tokens]
+    labels = [plain(token) for token in readable(tokens)]
     place = labels.index(value) if value in labels else value
     if not isinstance(place, int | float) or not 0 <= round(place) < len(tokens):
         return None

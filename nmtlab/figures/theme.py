@@ -3,11 +3,13 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
+
+from nmtlab.text.corpora.lines import SPACE
 
 _RIGHT_TO_LEFT = ("R", "AL")
 _ISOLATES = {True: "\u2067", False: "\u2066"}  # RIGHT-TO-LEFT ISOLATE, LEFT-TO-RIGHT ISOLATE
@@ -56,20 +58,19 @@ _AXIS = {
     "tickcolor": "#444444",
     "ticks": "outside",
     "automargin": True,
-    "title": {"standoff": 8},  # it would overlap the tick labels otherwise
+    "title": {"standoff": 8, "font": {"size": 14}},  # closer, it would overlap the tick labels
     "ticklabeloverflow": "allow",  # automargin leaves room for them; measuring again takes half of the drawing time
 }
 _TEMPLATE = go.layout.Template(
     layout={
         "font": {"family": FONT, "size": 13, "color": "#222222"},
         "title": {
-            "font": {"size": 16},
+            "font": {"size": 16, "weight": 600},
             "x": 0,
             "xref": "paper",
             "xanchor": "left",
             "y": 1,
             "yanchor": "top",
-            "pad": {"t": 13},
         },
         "colorway": COLOURS,
         "paper_bgcolor": "#ffffff",
@@ -78,7 +79,7 @@ _TEMPLATE = go.layout.Template(
         "yaxis": _AXIS,
         "hoverlabel": {"font": {"family": FONT}},
         "legend": {"bgcolor": "rgba(255,255,255,0.8)"},
-        "margin": {"l": 70, "r": 20, "t": 70, "b": 60},
+        "margin": {"l": 70, "r": 20, "b": 60},
     }
 )
 
@@ -90,16 +91,102 @@ def dressed(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
         title: what it shows, in one line; text from a corpus must be made `plain` first.
         height: in pixels.
     """
-    return figure.update_layout(template=_TEMPLATE, title_text=title, height=height)
+    figure.update_annotations(
+        font_size=14, selector={"font_size": 16}
+    )  # `make_subplots` makes them as large as a title
+    above = figure.layout.margin.t or _LINE * (2 + title.count("<br>")) + _above_panels(figure)
+    return _titled(figure.update_layout(template=_TEMPLATE, height=height, margin_t=above), title)
 
 
-def styles(names: Iterable[str]) -> Mapping[str, dict[str, str]]:
-    """Return colour and dash of each name, by its position: `{"color": ..., "dash": ...}`."""
-    unique = list(dict.fromkeys(names))
-    return {
-        name: {"color": COLOURS[place % len(COLOURS)], "dash": DASHES[place // len(COLOURS) % len(DASHES)]}
-        for place, name in enumerate(unique)
-    }
+def with_subtitle(figure: go.Figure, text: str) -> go.Figure:
+    """Return a figure, changed in place, with a quiet line under its title: of what text, split and seed it is.
+
+    Args:
+        figure: in the common style. It grows by the line.
+        text: any; it replaces an earlier one. Empty for none.
+    """
+    title, earlier, _ = figure.layout.title.text.partition(_SUBTITLE)
+    grown = _LINE * (bool(text) - bool(earlier))
+    figure.update_layout(margin_t=figure.layout.margin.t + grown, height=figure.layout.height + grown)
+    return _titled(figure, title + (f"{_SUBTITLE}{escape(isolated(text), quote=False)}</span>" if text else ""))
+
+
+_SUBTITLE = "<br><span style='font-size:13px;font-weight:400;fill-opacity:0.75'>"  # plotly's stands far below the title
+
+
+def _titled(figure: go.Figure, title: str) -> go.Figure:
+    """Return a figure with its title at its top; plotly centres the lines of a title, so that the first needs room."""
+    return figure.update_layout(title={"text": title, "pad": {"t": 13 + _LINE // 2 * title.count("<br>")}})
+
+
+_LINE = 21  # pixels of a title's line
+
+
+def _above_panels(figure: go.Figure) -> int:
+    """Return the pixels of the titles of the uppermost panels and of a legend above them."""
+    lines = [one.text.count("<br>") + 1 for one in figure.layout.annotations if one.yanchor == "bottom" and one.y == 1]
+    return _LINE * (max(lines, default=0) + (figure.layout.legend.yanchor == "bottom" and figure.layout.legend.y > 1))
+
+
+SYSTEMS: Mapping[str, str] = {
+    "tied": COLOURS[6],
+    "untied": COLOURS[3],
+    "fixnorm": COLOURS[0],
+    "fixnorm-lex": COLOURS[1],
+    "fixnorm-free": COLOURS[5],
+    "arthur": COLOURS[2],
+    "moses": COLOURS[4],
+    "postnorm": COLOURS[1],
+    "post-layernorm": COLOURS[1],
+    "postnorm-layernorm": COLOURS[1],
+    "post-scalenorm": COLOURS[4],
+    "post-rmsnorm": COLOURS[3],
+    "prenorm": COLOURS[6],
+    "pre-layernorm": COLOURS[6],
+    "prenorm-layernorm": COLOURS[6],
+    "prenorm-fixnorm": COLOURS[5],
+    "prenorm-fixnorm-layernorm": COLOURS[5],
+    "pre-scalenorm": COLOURS[0],
+    "prenorm-fixnorm-scalenorm": COLOURS[0],
+    "pre-rmsnorm": COLOURS[2],
+    "prenorm-fixnorm-rmsnorm": COLOURS[2],
+    "prenorm-transfer": COLOURS[1],
+    "prenorm-fixnorm-transfer": COLOURS[3],
+    "bpe": COLOURS[0],
+    "bpe-transfer": COLOURS[1],
+    "bpe-unrelated-parent": COLOURS[2],
+    "bpe-distant-relative": COLOURS[3],
+}
+"""Each system's colour in every figure: recurrent, Transformers by place and kind of norm, those with parents."""
+
+
+def colour_of(name: str) -> str | None:
+    """Return the colour of the system that a label names, such as `tr-en, tied, seed 2`; None if it names none."""
+    parts = (re.sub(r"\W+", "-", part.strip().lower()) for part in re.split(r"[,.·]", name))
+    systems = (re.sub(r"^demo-|-(bpe|small)$", "", part) for part in parts)
+    return next((SYSTEMS[system] for system in systems if system in SYSTEMS), None)
+
+
+def styles(names: Iterable[str], dashes: Sequence[str] = DASHES) -> Mapping[str, dict[str, str]]:
+    """Return colour and dash of each name, no two the same while they last: `{"color": ..., "dash": ...}`.
+
+    A known system has its colour, the first with a solid line; other names take in turn what is left.
+
+    Args:
+        dashes: those that tell names apart; a single one where dashes mean something else, or nothing is a line.
+    """
+    looks = [{"color": colour, "dash": dash} for dash in dashes for colour in COLOURS]
+    found: dict[str, dict[str, str]] = {}
+    free: list[dict[str, str]] = []
+    for name in sorted(dict.fromkeys(names), key=lambda name: colour_of(name) is None):
+        free = free or list(looks)
+        found[name] = next((look for look in free if look["color"] == colour_of(name)), free[0])
+        free.remove(found[name])
+    return found
+
+
+SOLID = DASHES[:1]
+"""For figures in which colours alone tell names apart."""
 
 
 def log_axis(values: Iterable[float]) -> dict[str, Any]:
@@ -168,6 +255,23 @@ def plain(text: str) -> str:
     return isolated(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def readable(pieces: Iterable[str]) -> list[str]:
+    """Return pieces as a person reads them: `▁ev` and `i` as `ev` and `·i`; those of a vocabulary of words are words.
+
+    Different pieces stay different. What they are is the raw pieces: these are for the eye alone.
+    """
+    listed = list(pieces)
+    subwords = any(SPACE in piece for piece in listed)
+    return [_TAGS.get(piece) or _without_space(piece, subwords) for piece in listed]
+
+
+def _without_space(piece: str, subwords: bool) -> str:
+    if SPACE in piece:
+        return piece.replace(SPACE, "") or piece.replace(SPACE, "␣")
+    is_tag = piece.startswith("<") and piece.endswith(">")
+    return f"·{piece}" if subwords and not is_tag else piece
+
+
 def name_in_lines(name: object, letters: int = 36) -> str:
     """Return a name escaped for plotly, in lines of at most so many letters.
 
@@ -186,5 +290,6 @@ def name_in_lines(name: object, letters: int = 36) -> str:
     return "<br>".join(escape(line.rstrip(), quote=False) for line in lines)
 
 
+_TAGS = {"<unk>": "⟨unknown⟩", "<s>": "⟨start⟩", "</s>": "⟨end⟩"}
 _MAX_LETTERS = 40
 _LONGEST_NAME = 120  # letters

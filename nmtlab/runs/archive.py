@@ -23,6 +23,11 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 _REMEDY = "do not trust it: no packed run is like this"
 
 
+def archives(folder: Path) -> dict[str, Path]:
+    """Return the archives in a folder, by name."""
+    return {path.name.removesuffix(ENDING): path for path in sorted(folder.glob(f"[!.]*{ENDING}"))}
+
+
 def write_archive(folder: Path, path: Path, first: Sequence[str] = ()) -> None:
     """Write the files of a folder, with the folder's name, to an archive; the same files give the same bytes.
 

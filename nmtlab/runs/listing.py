@@ -3,12 +3,11 @@
 from contextlib import nullcontext
 from pathlib import Path
 
-from nmtlab.errors import RunError
+from nmtlab.errors import RunError, noting
 from nmtlab.files import remove_folder
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.packed import (
     machine_of,
-    noting,
     open_evidence,
     open_packed,
     packed_machines,
@@ -62,11 +61,11 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
     runs: dict[str, Run] = {}
     for folder in trained:
         with noting(broken, folder.name):
-            _check_complete(folder)
-            runs[folder.name] = _checked(Run(folder))
+            check_complete(folder)
+            runs[folder.name] = checked(Run(folder))
     for name in (name for name in packed if name not in names):
         with noting(broken, name):
-            runs[name] = _checked(packed[name])
+            runs[name] = checked(packed[name])
     return list(runs.values()), dict(sorted(broken.items()))
 
 
@@ -104,14 +103,14 @@ def remove_run(folder: Path) -> None:
         remove_folder(folder)
 
 
-def _check_complete(folder: Path) -> None:
+def check_complete(folder: Path) -> None:
     """Raise `RunError` if a folder lacks a file that every run has from its beginning."""
     missing = [name for name in ("recipe.toml", ENVIRONMENT) if not (folder / name).exists()]
     if missing:
         raise RunError(f"incomplete run ({missing[0]} is missing)", f"'nmtlab runs remove {folder.name}' removes it")
 
 
-def _checked(run: Run) -> Run:
+def checked(run: Run) -> Run:
     """Read what a list of runs shows; raises the error of a damaged run."""
     _ = run.recipe, run.environment, run.status, run.origin.packed
     return run

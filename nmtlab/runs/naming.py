@@ -29,7 +29,8 @@ def short_names(runs: Sequence[Run], seedless: Collection[str] = ()) -> dict[str
 
     That is its corpus, its system (`system_name`), its number of layers, its parent's corpus if another, what else was
     changed in the recipe of the system, and its seed. A change counts if the run's name states it or if it tells the
-    run from another one of the same corpus, system, layers and parent.
+    run from another one of the same corpus, system, layers and parent. Systems that are not named after a recipe have
+    the switches that only some of them have on, since their names need not say so.
 
     Args:
         runs: with different names.
@@ -106,6 +107,7 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str], seedless: Collection[str])
     alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}  # settings by head
     for name, head in heads.items():
         alike.setdefault(tuple(head.values()), []).append(settings[name])
+    unnamed = {run.name: settings[run.name] for run in runs if system_name(run) not in _named_fields()}
     facts = {}
     for run in runs:
         others = alike[tuple(heads[run.name].values())]
@@ -113,6 +115,11 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str], seedless: Collection[str])
             field: in_words(field, value)
             for field, value in _changed(run, settings[run.name]).items()
             if _is_stated(field, run) or any(other.get(field) != value for other in others)
+        }
+        told |= {
+            field: in_words(field, value)
+            for field, value in unnamed.get(run.name, {}).items()
+            if value is True and not all(other.get(field) for other in unnamed.values())
         }
         seed = f"seed {run.recipe.training.seed}" if run.recipe.model.neural and run.name not in seedless else ""
         facts[run.name] = {**heads[run.name], **told, "seed": seed}

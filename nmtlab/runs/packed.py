@@ -3,15 +3,13 @@
 A bundle is an archive of several runs, rewritten whenever one was added. An archive of one run is written once.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.errors import CorpusError, NmtlabError, RunError, noting
 from nmtlab.reading import parsed
-from nmtlab.runs.archive import ENDING, read_archive, read_first
+from nmtlab.runs.archive import ENDING, archives, read_archive, read_first
 from nmtlab.runs.environment import provenance
 from nmtlab.runs.pack import check_files, write_files
 from nmtlab.runs.run import ENVIRONMENT, Run
@@ -32,13 +30,26 @@ def open_packed(name: str, workspace: Workspace) -> Run | None:
     """
     archive = archives(workspace.evidence / "runs").get(name)
     if archive:
-        return _run(opened(archive, workspace.cache)[name], workspace)
+        return packed_run(name, archive, workspace)
     if (workspace.gallery / name).is_dir():
         return _run(workspace.gallery / name, workspace)
     for bundle in archives(workspace.gallery).values():
         if name in (folders := opened(bundle, workspace.cache)):
             return _run(folders[name], workspace)
     return None
+
+
+def packed_run(name: str, place: Path, workspace: Workspace) -> Run:
+    """Return a packed run of a workspace by its name and where it is: a folder, or an archive with it.
+
+    Raises:
+        RunError: the archive is damaged, or has no such run.
+    """
+    if place.is_dir():
+        return _run(place, workspace)
+    if name not in (folders := opened(place, workspace.cache)):
+        raise RunError(f"{place}: contains no run {name!r}", f"rename it: it contains {', '.join(folders)}")
+    return _run(folders[name], workspace)
 
 
 def open_evidence(name: str, workspace: Workspace) -> Run | None:
@@ -48,7 +59,7 @@ def open_evidence(name: str, workspace: Workspace) -> Run | None:
         RunError: its archive is damaged.
     """
     archive = archives(EVIDENCE / "runs").get(name)
-    return _run(opened(archive, workspace.cache)[name], workspace) if archive else None
+    return packed_run(name, archive, workspace) if archive else None
 
 
 def packed_runs(workspace: Workspace) -> tuple[dict[str, Run], dict[str, str]]:
@@ -97,11 +108,6 @@ def machines_in(folder: Path) -> set[tuple[str, str]]:
     return found | ({(name, "") for name in listed.read_text("utf-8").split()} if listed.is_file() else set())
 
 
-def archives(folder: Path) -> dict[str, Path]:
-    """Return the archives in a folder, by name."""
-    return {path.name.removesuffix(ENDING): path for path in sorted(folder.glob(f"[!.]*{ENDING}"))}
-
-
 def opened(archive: Path, cache: Path) -> dict[str, Path]:
     """Return the folders of the runs in an archive, by name; they are made when they are first asked for.
 
@@ -125,17 +131,6 @@ def machine_of(path: Path) -> str:
         return _machine(path, (path if path.is_file() else path / ENVIRONMENT).stat().st_mtime_ns)
     except OSError:
         return ""
-
-
-@contextmanager
-def noting(broken: dict[str, str], name: str) -> Iterator[None]:
-    """Do something with files, and note under a name what is wrong with them and what to do, if anything is."""
-    try:
-        yield
-    except NmtlabError as error:
-        broken[name] = str(error)
-    except OSError as error:
-        broken[name] = error.strerror or str(error)
 
 
 @lru_cache(maxsize=4096)

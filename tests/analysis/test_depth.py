@@ -46,7 +46,7 @@ def test_slopes_are_those_of_each_evaluation(run):
 def test_panels_and_groups_are_those_of_figure_3_6(run):
     places = g_by_depth(run)[["panel", "group", "side", "depth"]].value_counts().to_dict()
     wanted = {("attention", side, side, depth) for side in ("encoder", "decoder") for depth in (1, 2)}
-    wanted |= {("attention", "decoder-encoder", "decoder", depth) for depth in (1, 2)}
+    wanted |= {("attention", "cross-attention", "decoder", depth) for depth in (1, 2)}
     wanted |= {("feed-forward", side, side, depth) for side in ("encoder", "decoder") for depth in (1, 2)}
     wanted |= {("feed-forward", "final", side, 3) for side in ("encoder", "decoder")}
     assert places == dict.fromkeys(wanted, 1)

@@ -45,6 +45,23 @@ def test_heatmaps_of_any_number_of_runs_stand_in_rows_of_at_most_four_and_apart(
         assert titles == names
 
 
+@pytest.mark.parametrize("runs", [2, 6])
+def test_cells_are_equally_high_and_shorter_heatmaps_end_earlier(trained, runs):
+    targets = [" ".join(["this"] * (1 + 3 * place)) for place in range(runs)]
+    weights = [attention(trained[0], "das ist", one).assign(run=f"run {at}") for at, one in enumerate(targets)]
+    figure = attention_figure(pd.concat(weights))
+    rows = [trace.z.shape[0] for trace in figure.data if trace.type == "heatmap"]
+    domains = [axis.domain for axis in figure.select_yaxes()]
+    cells = [(high - low) / count for (low, high), count in zip(domains, rows, strict=True)]
+    assert cells == pytest.approx([cells[0]] * runs)
+    assert len({high for _, high in domains}) == -(-runs // 4)
+    assert min(low for low, _ in domains) == pytest.approx(0)
+    whole = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    assert cells[0] * whole == pytest.approx(max(22, 160 / max(rows)), rel=0.01)
+    below = sorted({high for _, high in domains})
+    assert all(low > below[0] for low, high in domains if high != below[0])
+
+
 def test_unknown_pieces_are_bold_in_the_attention(trained):
     weights = attention(trained[0], "das ist", "this is").assign(run="x", target_unknown=True, source_unknown=False)
     figure = attention_figure(weights)

@@ -97,7 +97,7 @@ def test_what_is_less_likely_than_not_has_another_colour(tokens):
 def test_each_bar_is_named_and_unknown_tokens_are_bold(tokens):
     axis = token_figure(tokens).layout.xaxis
     assert list(axis.tickvals) == [0, 1, 2, 3]
-    assert list(axis.ticktext) == ["dog", "<b>xq</b>", "cat", "&lt;/s&gt;"]
+    assert list(axis.ticktext) == ["dog", "<b>xq</b>", "cat", "⟨end⟩"]
     assert axis.title.text
 
 

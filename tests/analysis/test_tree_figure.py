@@ -82,7 +82,7 @@ def test_tokens_are_written_at_their_nodes():
     tokens = written(tree_figure(TREE, beyond=REFERENCE))
     assert tokens[1, -1.0] == "a"
     assert tokens[2, -2.0] == "&lt;b&gt;"
-    assert tokens[3, -2.5] == tokens[4, -6.0] == "&lt;/s&gt;"
+    assert tokens[3, -2.5] == tokens[4, -6.0] == "⟨end⟩"
     assert tokens[3, -5.0] == "d"
 
 

@@ -91,7 +91,8 @@ def cells(column: pd.Series) -> list[str]:
     needed = max(len(text.partition(".")[2]) for text in alone)
     decimals = min(needed, max(2, 2 - math.floor(math.log10(column.abs().max()))))
     shown = [f"{value:.{decimals}f}" for value in column]
-    return [text if float(text) or not value else own for text, own, value in zip(shown, alone, column, strict=True)]
+    both = zip(shown, alone, column, strict=True)
+    return [(text if float(text) or not value else own).replace("-", "−") for text, own, value in both]
 
 
 # One page after the other
@@ -163,7 +164,7 @@ def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show,
     expected = [own["g"].tolist() for _, own in values.groupby(["panel", "run", "group"], sort=False)]
     eventually(lambda: page.values(DEPTH, mode="markers"), near(expected))
     assert page.keys("Runs") == ["hostile"]
-    assert "Not listed: no values of g (5)" in page.notes
+    assert "5 runs not shown: no values of g (5)" in page.notes
     shutil.copytree(runs["hostile"].folder, served.workspace.runs / "later")
     eventually(lambda: sorted(page.keys("Runs")), ["hostile", "later"])
     page.pick("Runs", "later")
@@ -186,7 +187,7 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
     for title in (DEV, GRADIENTS):  # powers of ten and twice, five times as much: the digits alone would not do
         texts = page.chart(title).locator(".ytick text").all_text_contents()
-        numbers = [float(text.replace(",", "")) for text in texts]
+        numbers = [float(text.replace(",", "").replace("−", "-")) for text in texts]
         assert len(numbers) >= 2
         assert numbers == sorted(set(numbers))
     page.press("minutes")
@@ -265,14 +266,15 @@ def test_attention_answers_to_sentences_heads_and_a_pin(show, systems, packed):
         return attended(systems, names, *packed.loc[line, ["source", "reference"]])
 
     eventually(heatmaps, expected(1))
+    page.open_list(SENTENCES)
     page.row(SENTENCES, "1").focus()
-    for key in ("ArrowDown", "ArrowDown", "Enter"):
+    for key in ("ArrowDown", "ArrowDown", "Enter", "Escape"):
         page.page.keyboard.press(key)
     eventually(lambda: page.picked(SENTENCES), ["3"])
     eventually(heatmaps, expected(3))
     page.press("Pin this sentence")
     eventually(lambda: heatmaps(1), expected(3))
-    page.table(SENTENCES).locator("input").fill("Tom")
+    page.open_list(SENTENCES).locator("input").fill("Tom")
     lines = [str(line) for line, row in packed.iterrows() if "tom" in " ".join(row).lower()]
     eventually(lambda: set(lines) <= set(page.keys(SENTENCES)) < set(map(str, packed.index)), True)
     page.table(SENTENCES).get_by_role("button", name="line").click()

@@ -33,7 +33,7 @@ def test_whether_a_claim_is_reproduced_and_on_what_evidence(start, served):
 
 def test_which_sentences_a_system_wins_and_by_which_words(show):
     page = show("compare")
-    gains = [float(gain) for gain in page.column("Sentences: select one", "difference")]
+    gains = [float(gain.replace("−", "-")) for gain in page.column("Sentences: select one", "difference")]
     assert gains == sorted(gains, reverse=True)
     page.pick("Sentences: select one", page.keys("Sentences: select one")[1])
     eventually(lambda: page.picked("Sentences: select one")[:1], page.keys("Sentences: select one")[1:2])

@@ -27,7 +27,8 @@ def outlined(page: Shown, title: str) -> int:
 
 
 def in_tables(page: Shown, title: str) -> list[str]:
-    return page.table(title).locator("tbody mark").all_inner_texts()
+    page.keys(title)  # so that its rows are there
+    return page.table(title).locator("tbody mark").all_text_contents()
 
 
 def selected(page: Shown) -> list[str] | None:

@@ -1,5 +1,6 @@
 """What all pages have in common, in a browser: addresses, saved files, trainings that outlive them, text that bites."""
 
+import re
 import shutil
 from itertools import pairwise
 from urllib.parse import parse_qs, urlencode
@@ -137,7 +138,7 @@ def test_runs_are_told_apart_by_short_names_with_the_full_ones_on_hover(show):
 
 def test_chosen_runs_stand_above_the_list_and_are_removed_and_cleared_there(show):
     page = show("dynamics", f"?runs={TIED}%2C{LEX}")
-    chosen = page.table("Runs").locator(".nmtlab-table-chosen:visible")
+    chosen = page.open_list("Runs").locator(".nmtlab-table-chosen:visible")
     eventually(chosen.inner_text, "2 chosen\ntied ×\nfixnorm-lex ×\nclear")
     chosen.get_by_text("tied ×").click()
     eventually(lambda: page.picked("Runs"), [LEX])
@@ -150,9 +151,28 @@ def test_chosen_runs_stand_above_the_list_and_are_removed_and_cleared_there(show
     eventually(lambda: [trace["name"] for trace in page.traces(DEV)], [TIED])
 
 
+def test_a_panel_is_opened_and_closed_by_the_keyboard_and_by_a_click_outside_and_a_chip_is_removed(show):
+    page = show("dynamics", f"?runs={TIED}%2C{LEX}")
+    choose, panel = page.page.get_by_role("button", name="Choose runs"), page.page.locator(".nmtlab-panel:popover-open")
+    choose.focus()
+    page.page.keyboard.press("Enter")
+    eventually(lambda: panel.locator('tr[aria-selected="true"]').count(), 2)
+    eventually(lambda: page.page.evaluate("document.activeElement.closest('.nmtlab-panel') !== null"), True)
+    page.page.keyboard.press("Escape")
+    eventually(panel.count, 0)
+    assert page.page.evaluate("document.activeElement.className") == "nmtlab-choose"
+    choose.click()
+    assert panel.is_visible()
+    page.page.mouse.click(1490, 1290)
+    eventually(panel.count, 0)
+    page.page.get_by_role("button", name="Remove tied").click()
+    eventually(lambda: page.picked("Runs"), [LEX])
+    eventually(lambda: page.page.locator(".nmtlab-chip").count(), 1)
+
+
 def test_groups_of_runs_are_folded_and_passed_over_by_the_keyboard(show):
     page = show("dynamics", f"?runs={TIED}")
-    heading = page.table("Runs").get_by_role("button", name="tr-en: small-tr-en")
+    heading = page.open_list("Runs").get_by_role("button", name="tr-en: small-tr-en")
     before = page.keys("Runs")
     heading.focus()
     page.page.keyboard.press("Enter")
@@ -186,15 +206,28 @@ def test_tables_and_figures_are_downloaded(show, tmp_path):
     chart.locator(".traces", has_text="tied").first.locator(".legendtoggle").click()
     eventually(lambda: chart.evaluate("(div) => div._fullData.map((trace) => trace.visible)"), ["legendonly", True])
     chart.hover()
+    chart.locator('[data-title="Size of downloads"]').click()
+    form = chart.locator("xpath=..").locator(".nmtlab-chart-size")
+    for place, (usual, number) in enumerate([("140", "90"), ("9", "8")]):
+        assert form.locator("input").nth(place).input_value() == usual
+        form.locator("input").nth(place).fill(number)
+        form.locator("input").nth(place).blur()
+    chart.hover()
     with page.page.expect_download() as downloading:
         chart.locator('[data-title="Download as SVG"]').click()
     drawn = downloading.value.path().read_text(encoding="utf-8")
     assert drawn.startswith("<svg")
     assert "fixnorm-lex" in drawn
+    assert 'width="90mm"' in drawn.partition(">")[0]
+    width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn.partition(">")[0]).groups()
+    layout = chart.evaluate("(div) => [div.layout.template.layout.font.size, div.offsetHeight]")
+    assert [8 / 72 * 25.4 * float(width) / 90, float(height)] == pytest.approx(layout, rel=1e-3)  # letters of 8 pt
     with page.page.expect_download(timeout=1000 * PATIENCE) as downloading:
         chart.locator('[data-title="Download as PDF"]').click()
     assert downloading.value.suggested_filename == "nmtlab-dev-bleu-during-training.pdf"
-    assert downloading.value.path().read_bytes().startswith(b"%PDF")
+    drawn = downloading.value.path().read_bytes()
+    assert drawn.startswith(b"%PDF")
+    assert float(re.search(rb"/MediaBox *\[0 0 ([\d.]+) ", drawn)[1]) == pytest.approx(90 / 25.4 * 72, abs=1)
 
 
 # Saved pages
@@ -230,9 +263,11 @@ def test_hostile_text_is_shown_as_text(show, served):
     system = open_system(open_run("hostile", served.workspace))
     shown = [source[:2000] + ("…" if len(source) > 2000 else "") for source, _ in HOSTILE]
     assert page.column(SENTENCES, "source")[: len(HOSTILE)] == shown
-    assert "Not listed: no weights (2), incomplete or damaged (1)" in page.notes
-    page.page.get_by_text("Not listed").click()
+    assert "3 runs not shown: no weights (2), incomplete or damaged (1)" in page.notes
+    page.open_list("Runs")
+    page.page.get_by_text("3 runs not shown").click()
     assert f"incomplete or damaged: {BROKEN};" in page.notes
+    page.close_list()
     directions = page.table(SENTENCES).locator("td").evaluate_all("(all) => all.map((cell) => cell.dir)")
     assert set(directions) == {"auto"}
     for line, (source, target) in enumerate(HOSTILE, start=1):
@@ -399,10 +434,13 @@ def test_a_screen_reader_is_told_what_is_seen(show, name):
     assert web.locator("main .nmtlab-page").count() == 1
     assert web.locator("main nav").count() == 0
     eventually(lambda: web.get_by_role("alert").all_inner_texts(), [page.message])
+    page.open_list("Runs")
     runs = web.get_by_role("grid", name="Runs")
+    assert web.get_by_role("dialog", name="Choose runs").count() == 1
     assert runs.get_by_role("row", selected=True).count() >= 1
     runs.get_by_role("button", name="system").click()
     eventually(lambda: runs.get_by_role("columnheader", name="system").get_attribute("aria-sort"), "ascending")
+    page.close_list()
     assert web.locator("table:not([aria-label])").count() == 0
     pressed = web.locator(".widget-toggle-button[aria-pressed=true]:visible")
     eventually(lambda: pressed.count() == web.locator(".widget-toggle-buttons:visible").count() > 0, True)

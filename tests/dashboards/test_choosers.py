@@ -56,11 +56,17 @@ def note(chooser: RunChooser) -> str:
     return chooser._omitted.value
 
 
+def rows(chooser: RunChooser) -> list[dict]:
+    """Return the rows that are in the browser once the panel has been opened."""
+    chooser._chips.opened = True
+    return json.loads(chooser.table.content)["rows"]
+
+
 def test_runs_are_listed_newest_first_with_their_facts(runs, trained):
     chooser = RunChooser(runs)
     frame = chooser.table.frame
     assert frame["run"].tolist() == ["b", "a", "c"]
-    assert {row["group"] for row in json.loads(chooser.table.content)["rows"]} == {"de-en: tiny"}
+    assert {row["group"] for row in rows(chooser)} == {"de-en: tiny"}
     assert frame["state"].tolist() == ["finished"] * 3
     best = trained[0].log.metrics("validation")["bleu"].max()
     assert frame["dev BLEU"].tolist() == [round(best, 1)] * 3
@@ -76,7 +82,7 @@ def test_a_run_of_which_only_what_a_page_asks_for_is_damaged_is_named_and_the_ot
     (runs.runs / "c/probes/g.jsonl").write_text("{}\n", encoding="utf-8")
     chooser = RunChooser(runs, needs=[wanted(lambda run: bool(len(run.log.g_values()) + 1))])
     assert chooser.table.frame["run"].tolist() == ["b"]
-    assert "Not listed: incomplete or damaged (3)<" in note(chooser)
+    assert "3 runs not shown: incomplete or damaged (3)<" in note(chooser)
     assert "&lt;b&gt;broken, a, c; " in note(chooser)
 
 
@@ -84,14 +90,48 @@ def test_a_chosen_run_that_has_learned_from_dev_or_test_says_so(runs):
     path = runs.runs / "b/environment.json"
     facts = json.loads(path.read_text(encoding="utf-8")) | {"overlap": {"test": 3}}
     path.write_text(json.dumps(facts), encoding="utf-8")
-    said = RunChooser(runs)._facts.value
+    said = RunChooser(runs)._warning.value
     assert said == "b: 3 pairs of test also occur in its training text: its scores on them are too high."
+
+
+def test_rows_are_sent_when_the_panel_is_first_opened_and_runs_can_be_chosen_before(runs):
+    chooser = RunChooser(runs)
+    chooser.table.choose(["a", "c"])
+    assert [run.name for run in chooser.chosen] == ["a", "c"]
+    assert json.loads(chooser.table.content)["rows"] == []
+    assert [row["key"] for row in rows(chooser)] == ["b", "a", "c"]
+    assert chooser.table.value == ("a", "c")
+    add_run(runs, "new")
+    chooser.refresh()
+    assert len(json.loads(chooser.table.content)["rows"]) == 4
+
+
+def test_a_chip_names_its_run_and_text_and_is_removed_by_its_cross(runs):
+    chooser = RunChooser(runs, first=["a", "b"])
+    assert [(chip["key"], chip["group"]) for chip in chooser._chips.chips] == [
+        ("a", "de-en: tiny"),
+        ("b", "de-en: tiny"),
+    ]
+    assert re.match(r"a; dev BLEU \d+\.\d$", chooser._chips.chips[0]["title"])
+    chooser._chips._handle_custom_msg({"remove": "a"}, [])
+    assert [run.name for run in chooser.chosen] == ["b"]
+    assert [chip["key"] for chip in chooser._chips.chips] == ["b"]
+
+
+def test_what_packed_runs_cannot_do_is_said_in_short_and_folded():
+    chooser = RunChooser(Workspace(Path(__file__).parents[2] / "data"), first=["small-tr-en.tied.s1"])
+    short = "half-precision weights: translates, cannot be trained further; log p ± 0.01"
+    assert chooser._chips.chips[0]["title"].endswith(f"test BLEU 10.0; {short}")
+    assert chooser._facts.value == (
+        f"<details><summary>ⓘ About this run</summary><div>small-tr-en.tied.s1: {short}</div></details>"
+    )
+    assert chooser._warning.value == ""
 
 
 def test_runs_that_do_not_fit_are_counted(runs):
     shutil.rmtree(runs.runs / BROKEN)
     said = note(RunChooser(runs, needs=[wanted(lambda run: run.name == "a")]))
-    assert "Not listed: unwanted (2)<" in said
+    assert "2 runs not shown: unwanted (2)<" in said
     assert "unwanted:</b> b, c<" in said
 
 
@@ -99,15 +139,14 @@ def test_runs_that_do_not_fit_are_counted(runs):
 def test_runs_that_a_page_cannot_show_are_counted_by_what_they_lack():
     gallery = Workspace(Path(__file__).parents[2] / "data")
     chooser = RunChooser(gallery, needs=DECODING)
-    counts = re.search(r"Not listed: no weights \((\d+)\), phrase-based \((\d+)\)<", note(chooser))
+    counts = re.search(r"runs not shown: no weights \((\d+)\), phrase-based \((\d+)\)<", note(chooser))
     assert sum(map(int, counts.groups())) + len(chooser.table.frame) == len(list_runs(gallery)[0])
 
 
 @pytest.mark.full
 def test_runs_are_grouped_by_their_text_that_of_the_first_runs_before_the_others():
     chooser = RunChooser(Workspace(Path(__file__).parents[2] / "data"), first=["small-tr-en.tied.s1"])
-    rows = json.loads(chooser.table.content)["rows"]
-    groups = [row["group"] for row in rows]
+    groups = [row["group"] for row in rows(chooser)]
     assert groups[0] == "tr-en: small-tr-en"
     assert len(list(groupby(groups))) == len(set(groups)) > 10
     tied = chooser.table.frame.loc["small-tr-en.tied.s1"]
@@ -134,7 +173,7 @@ def test_a_cleared_choice_stays_empty_while_runs_go_on(runs):
     go_on(runs.runs / "a")
     assert chooser.refresh() == ()
     assert chooser.chosen == []
-    assert chooser._facts.value == "No run is chosen: choose one above."
+    assert chooser._warning.value == "No run is chosen: choose one above."
 
 
 def test_runs_that_are_asked_for_are_chosen_first_where_they_are_there(runs):
@@ -147,7 +186,7 @@ def test_no_runs_are_no_choice(workspace):
     chooser = RunChooser(workspace, none="none here")
     assert chooser.chosen == []
     assert chooser.refresh() == ()
-    assert chooser._facts.value == "none here"
+    assert chooser._warning.value == "none here"
 
 
 def test_a_new_run_is_found_and_the_choice_stays(runs):
@@ -290,8 +329,25 @@ def test_a_picked_sentence_can_be_edited(chooser):
 
 
 def test_a_typed_sentence_is_not_endless(chooser):
+    chooser.typed.value = "x" * MAX_LETTERS
+    assert chooser.shown_source.startswith("Typed sentence: xxx")
     chooser.typed.value = "x" * 100_000
     assert len(chooser.source) == MAX_LETTERS
+    assert chooser._current.value.startswith("Typed sentence (cut after 2,000 letters): xxx")
+
+
+def test_sentences_are_stepped_through(chooser, tiny_corpus):
+    pairs = list(tiny_corpus.pairs("test"))
+    assert (chooser._back.disabled, chooser._on.disabled) == (True, False)
+    chooser._on.click()
+    assert (chooser.source, chooser.line) == (pairs[1][0], 2)
+    assert chooser._current.value == f"Line 2 of tiny test: {pairs[1][0]}"
+    chooser._back.click()
+    assert chooser.line == 1
+    chooser.table.choose([len(pairs)])
+    assert (chooser._back.disabled, chooser._on.disabled) == (False, True)
+    chooser.typed.value = "hund singt"
+    assert (chooser._back.disabled, chooser._on.disabled) == (True, True)
 
 
 def test_the_same_text_stays_chosen_when_runs_change(chooser, here):

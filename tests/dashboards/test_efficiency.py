@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from support.unfolded import unfolded
 
 from nmtlab.analysis.search import translation_speed as module
 from nmtlab.analysis.search.translation_speed import COSTS, NOISE, frontier, medians, new_file, stored_efficiency
@@ -17,7 +18,7 @@ FIRST = STORED[STORED["machine"] == MACHINES[0]]
 
 @pytest.fixture
 def page(workspace) -> EfficiencyPage:
-    return EfficiencyPage(workspace)
+    return unfolded(EfficiencyPage(workspace))
 
 
 def measure(workspace: Workspace, name: str = "own", **changes) -> None:
@@ -46,8 +47,20 @@ def test_figure_and_table_have_the_same_rows_and_the_same_front(page, cost):
     assert sorted(drawn["cost"]) == pytest.approx(sorted(found[cost]))
     assert lines["BLEU"].to_dict() == pytest.approx(drawn["bleu"].to_dict())
     on_front = drawn.index[drawn["symbol"] == "circle"]
-    assert set(lines.index[lines["front"] == "●"]) == set(on_front)
+    assert set(lines.index[lines["Pareto"] == "●"]) == set(on_front)
     assert len(on_front) == frontier(found, cost, margin=NOISE).sum() > 0
+
+
+def test_the_answer_names_what_is_best_at_the_least_cost_and_what_the_cheapest_loses(page):
+    assert page.answer.value == (
+        "ctranslate2 int8 with beam 5: the best BLEU, 40.3, at the least cost, 2.27 ms of processor time per sentence. "
+        "ctranslate2 int8 with beam 1: 1.4 BLEU less at 0.627 ms of processor time per sentence."
+    )
+    found = medians(FIRST)
+    good = found[found["bleu"] > found["bleu"].max() - NOISE]
+    assert f"{good['processor_milliseconds'].min():.3g} ms" in page.answer.value
+    page.cost.value = "memory_mib"
+    assert f"{good['memory_mib'].min():.3g} MiB of peak memory" in page.answer.value
 
 
 def test_a_point_picked_in_the_figure_is_picked_in_the_table_and_the_other_way_round(page):
@@ -70,7 +83,7 @@ def test_the_page_says_how_it_was_measured_and_what_the_faint_points_are(page):
 def test_settings_that_all_lines_share_are_named_once_and_others_are_columns(workspace):
     measure(workspace, "one")
     measure(workspace, "two", threads=[1, 2])
-    page = EfficiencyPage(workspace)
+    page = unfolded(EfficiencyPage(workspace))
     page.text.value = next(text for text in page.text.options if text.startswith("one"))
     assert not {"run", "batch tokens", "threads"} & set(page.lines.frame)
     assert f"The same everywhere: run {RUN}, batch tokens 8192, threads 1" in page.hint.value
@@ -82,7 +95,7 @@ def test_settings_that_all_lines_share_are_named_once_and_others_are_columns(wor
 @pytest.mark.parametrize(("load_average", "busy"), [(0.1, False), (3.2, True)])
 def test_a_busy_machine_is_called_so_and_an_idle_one_is_not(workspace, load_average, busy):
     measure(workspace, load_average=load_average)
-    page = EfficiencyPage(workspace)
+    page = unfolded(EfficiencyPage(workspace))
     page.text.value = next(text for text in page.text.options if text.startswith("own"))
     assert (f"load average {load_average:.1f}" in page.hint.value) == busy
 
@@ -90,7 +103,7 @@ def test_a_busy_machine_is_called_so_and_an_idle_one_is_not(workspace, load_aver
 def test_texts_and_machines_are_kept_apart(workspace):
     measure(workspace, "own")
     measure(workspace, "other", machine="another machine")
-    page = EfficiencyPage(workspace)
+    page = unfolded(EfficiencyPage(workspace))
     assert len(page.text.options) == len(MACHINES) + 2
     page.text.value = next(text for text in page.text.options if text.endswith("another machine"))
     assert len(page.lines.frame) == len(points(page)) == len(medians(STORED.head(2)))
@@ -110,8 +123,8 @@ def test_a_new_measurement_is_listed_and_a_damaged_one_is_named(page, workspace)
 
 def test_without_measurements_the_page_says_how_to_make_some(workspace, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "RESULTS", tmp_path / "none")
-    page = EfficiencyPage(workspace)
-    assert page.hint.value == "Nothing measured yet: run &#x27;nmtlab efficiency RUN&#x27; for one run or more."
+    page = unfolded(EfficiencyPage(workspace))
+    assert page.answer.value == "Nothing measured yet: run &#x27;nmtlab efficiency RUN&#x27; for one run or more."
     measure(workspace)
     page._looking()
     assert len(points(page)) == 2

@@ -18,7 +18,7 @@ from nmtlab.errors import NmtlabError
 FRAME = pd.DataFrame(
     {"run": ["tied, seed 1", "50 % & more_"], "BLEU": [12.345678, np.nan], "updates": [1200, 7]}, index=["a", "b"]
 )
-SIZE = {"width": 400, "height": 300}
+SIZE = {"width": 400, "height": 300, "scale": 0.5}
 
 
 def sent(widget: Table | Chart, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
@@ -96,11 +96,14 @@ def test_a_figure_is_drawn_as_it_stands_on_the_page(monkeypatch):
 
 
 @pytest.mark.full
-def test_a_pdf_is_one():
+def test_a_pdf_is_one_of_the_size_that_is_asked_for():
     if not any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome", "chrome")):
         pytest.skip("needs Chrome or Chromium")
     shown = {"layout": figure().layout.to_plotly_json(), "visible": [True, True], **SIZE}
-    assert as_pdf(figure(), shown).startswith(b"%PDF")
+    drawn = as_pdf(figure(), shown)
+    assert drawn.startswith(b"%PDF")
+    width, height = re.search(rb"/MediaBox *\[0 0 ([\d.]+) ([\d.]+)\]", drawn).groups()
+    assert (float(width), float(height)) == pytest.approx((150, 112.5), abs=1)  # points: 400 and 300 px at half size
 
 
 def test_without_kaleido_or_a_browser_it_is_said_and_the_svg_is_offered(monkeypatch):

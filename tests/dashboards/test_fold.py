@@ -19,13 +19,15 @@ class Folded:
     def __init__(self) -> None:
         self.number, self.calls = widgets.IntSlider(value=1), []
         self.answer, self.details, self.aside, self.both = Note(), Note(), Note(), (Note(), Note())
-        self.fold = Fold("More & more?", self.details, Section(("number",), (self.aside,), lambda: self._show("aside")))
+        self.fold = Fold(
+            "more", "More & more?", self.details, Section(("number",), (self.aside,), lambda: self._show("aside"))
+        )
         sections = [
             Section(("number",), (self.answer,), lambda: self._show("answer")),
             Section(("number",), (self.details,), lambda: self._show("details")),
             Section(("number",), self.both, lambda: self._show("both")),
         ]
-        second = Fold("Second", self.both[1])
+        second = Fold("second", "Second", self.both[1])
         self.page = Page(ABOUT, {"number": self.number}, sections, [self.answer, self.both[0], self.fold, second])
 
     def _show(self, name: str) -> None:
@@ -69,11 +71,11 @@ def test_a_fold_that_is_closed_and_opened_again_is_not_computed_again():
 def test_an_address_says_which_folds_are_open_and_opens_them():
     folded = Folded()
     folded.fold.opened = True
-    assert folded.page._browser.query == "number=1&open=more-more"
+    assert folded.page._browser.query == "number=1&open=more"
     again = Folded()
-    again.page._opened("?number=7&open=more-more,second,unknown")
+    again.page._opened("?number=7&open=more,second,unknown")
     assert again.fold.opened
-    assert again.page._browser.query == "number=7&open=more-more%2Csecond"
+    assert again.page._browser.query == "number=7&open=more%2Csecond"
     assert again.details.value == "details 7"
 
 

@@ -7,7 +7,10 @@ import pytest
 from dashboards.conftest import workspace_of
 from dashboards.test_pages import make, told
 
+from nmtlab.dashboards.frame.about import Sentence
 from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.selection import Line, Selection
+from nmtlab.dashboards.pages.attention import PAGE as ATTENTION
 from nmtlab.figures.marks import Token
 
 TIED, FIXNORM, LEX = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex"))
@@ -241,3 +244,14 @@ def test_a_saved_page_has_the_tokens_and_the_selected_one_marked(opened):
     assert "<mark>going</mark>" in page.selection.as_html()
     page.selection.offer([], page.sentences.where, [page.selection._lines[0]._replace(tokens=["<b>"])])
     assert "<b>" not in page.selection.as_html()
+
+
+def test_tokens_are_read_as_words_and_stay_the_pieces_that_they_are():
+    selection = Selection(ATTENTION, [], [])
+    selection.offer([], Sentence("▁ev i"), [Line("source", "source", ["▁ev", "i", "<unk>"])])
+    selection.value = "source:3:<unk>"
+    (line,) = selection.lines
+    assert line["tokens"] == ["▁ev", "i", "<unk>"]
+    assert (line["shown"], line["marked"]) == (["ev", "·i", "⟨unknown⟩"], [2])
+    assert selection.said == "Selected: ⟨unknown⟩ (source, 3)"
+    assert "ev ·i <mark>⟨unknown⟩</mark>" in selection.as_html()

@@ -8,6 +8,7 @@ import pytest
 
 from nmtlab.dashboards.widgets.glossary import meanings
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.figures.marks import Token
 
 FRAME = pd.DataFrame({"word": ["a", "b", "c"], "count": [3, 2, 1]}, index=["x", "y", "z"])
 
@@ -116,3 +117,22 @@ def test_rows_have_their_groups_and_the_chosen_ones_their_labels():
     table.show(FRAME, ["first", "first", "second"])
     assert [row["group"] for row in json.loads(table.content)["rows"]] == ["first", "first", "second"]
     assert all("group" not in row for row in content(FRAME)["rows"])
+
+
+def test_a_table_without_rows_says_why_or_is_not_shown():
+    table = Table("some")
+    table.show(FRAME[:0], why="No run has links.")
+    assert (table.layout.display, table.why) == ("", "No run has links.")
+    table.show(FRAME[:0])
+    assert table.layout.display == "none"
+    table.show(FRAME)
+    assert (table.layout.display, table.why) == ("", "")
+
+
+def test_pieces_are_shown_as_words_and_stay_what_they_are():
+    table = Table("some", pick="one")
+    table.show(pd.DataFrame({"piece": ["▁ev", "i", "<unk>"], "p": [1, 2, 3]}), pieces=["piece"])
+    assert [row["cells"] for row in json.loads(table.content)["rows"]] == [["ev", 1], ["·i", 2], ["⟨unknown⟩", 3]]
+    assert table.frame["piece"].tolist() == ["▁ev", "i", "<unk>"]
+    table.mark(Token("target", 1, "<unk>"))
+    assert table.marked == "⟨unknown⟩"

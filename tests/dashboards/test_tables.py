@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support.packed import link_packed, packed_folder
+from support.unfolded import unfolded
 
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.dashboards.pages.tables import TablesPage
@@ -38,12 +39,12 @@ def here(tmp_path_factory) -> Workspace:
 def page(here, monkeypatch) -> TablesPage:
     """The page, as if all runs were kept."""
     monkeypatch.setattr(Kept, "has", lambda *_: True)
-    return TablesPage(here)
+    return unfolded(TablesPage(here))
 
 
 @pytest.mark.full
 def test_lines_whose_runs_are_not_here_have_numbers_and_no_verdict(here):
-    page = TablesPage(here)
+    page = unfolded(TablesPage(here))
     page.table.value = "table-3.10.small"
     lost = dict(zip(keys(page), shown(page), strict=True))["qaa-en", "fixnorm"]
     assert (lost["verdict"], lost["why undecided"]) == (NOT_KEPT, "")
@@ -79,7 +80,7 @@ def test_numbers_by_a_definition_that_is_no_more_are_named_and_not_shown(tmp_pat
     cells = pd.read_csv(RESULTS / "ambiguity.small.csv")
     (tmp_path / "results").mkdir()
     cells.replace({"metric": {now: before}}).to_csv(tmp_path / "results/ambiguity.small.csv", index=False)
-    page = TablesPage(Workspace(tmp_path))
+    page = unfolded(TablesPage(Workspace(tmp_path)))
     page.table.value = "ambiguity.small"
     assert {key for _, key in page.measure.options} == set(cells["metric"]) - {now}
     assert f"Measured earlier by other definitions, and not shown: {before}." in page.hint.value
@@ -131,7 +132,7 @@ def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
     workspace, names = Workspace(tmp_path), ["small-hu-en.tied.s1", "small-hu-en.fixnorm.s1"]
     for name in names:
         link_packed(name, workspace)
-    page = TablesPage(workspace)
+    page = unfolded(TablesPage(workspace))
     page.lines.choose(["hu-en · fixnorm"])
     hint = unescape(page.trainings._hint.value)
     assert "shown without source and reference: corpus 'small-hu-en': its part 'tatoeba-hu-en' was not found" in hint
@@ -149,7 +150,7 @@ def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
 def test_sentences_of_a_training_that_is_not_here_are_read_from_the_evidence(tmp_path):
     workspace, names = Workspace(tmp_path), ["small-qaa-en.tied.s2", "small-qaa-en.fixnorm.s2"]
     text = SMALL_QAA.open(workspace)
-    page = TablesPage(workspace)
+    page = unfolded(TablesPage(workspace))
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(names[1:])
     assert page.trainings.lines.title == "Sentences scored by test BLEU (small-qaa-en test): select one"
@@ -166,7 +167,7 @@ def test_sentences_of_a_training_that_is_not_here_are_read_from_the_evidence(tmp
 
 @pytest.mark.full
 def test_a_text_that_can_be_made_is_shown_with_the_translations_and_the_workspace_stays_as_it_is(tmp_path):
-    page = TablesPage(Workspace(tmp_path / "empty"))
+    page = unfolded(TablesPage(Workspace(tmp_path / "empty")))
     page.lines.choose(["qaa-en · fixnorm"])
     page.trainings.table.choose(["small-qaa-en.fixnorm.s2"])
     assert page.trainings._hint.value == ""
@@ -183,7 +184,7 @@ def test_a_text_that_can_be_made_is_shown_with_the_translations_and_the_workspac
 @pytest.mark.full
 @pytest.mark.skipif(not (TEXT / "tatoeba-hu-en").is_dir(), reason="needs tatoeba-hu-en")
 def test_a_joined_text_is_shown_where_its_parts_are_in_other_folders_of_corpora(tmp_path):
-    page = TablesPage(Workspace(tmp_path, (TEXT,)))
+    page = unfolded(TablesPage(Workspace(tmp_path, (TEXT,))))
     page.lines.choose(["hu-en · fixnorm"])
     assert page.trainings._hint.value == ""
     text = SMALL_HU.open(Workspace(tmp_path / "made", (TEXT,)))
@@ -285,8 +286,9 @@ def test_a_point_of_the_figure_leads_to_its_line(page):
 
 
 def test_an_address_opens_a_training_of_a_table(here):
-    first = TablesPage(here)
-    query = "table=table-3.6.small&measure=test-bleu&draw=value&line=qaa-en+%C2%B7+tied&training=small-qaa-en.tied.s1"
+    first = unfolded(TablesPage(here))
+    chosen = "table=table-3.6.small&measure=test-bleu&draw=value&line=qaa-en+%C2%B7+tied"
+    query = f"{chosen}&training=small-qaa-en.tied.s1&open=behind%2Cclaims%2Csources"
     first._opened(f"?{query}")
     assert first._message.value == ""
     assert first._browser.query == query
@@ -297,12 +299,12 @@ def test_a_table_of_ones_own_takes_the_place_of_the_checkouts(tmp_path):
     own = CELLS.read(RESULTS / "table-3.6.small.csv").query("row == 'tu-en'")
     (workspace.data / "results").mkdir(parents=True)
     own.to_csv(workspace.data / "results/table-3.6.small.csv", index=False)
-    assert {line["text"] for line in shown(TablesPage(workspace))} == {"tr-en, Tatoeba"}
+    assert {line["text"] for line in shown(unfolded(TablesPage(workspace)))} == {"tr-en, Tatoeba"}
 
 
 def test_a_damaged_table_is_told_in_the_page(tmp_path):
     workspace = Workspace(tmp_path)
     (workspace.data / "results").mkdir(parents=True)
     (workspace.data / "results/table-3.6.small.csv").write_text("row,column\n")
-    page = TablesPage(workspace)
+    page = unfolded(TablesPage(workspace))
     assert "table-3.6.small.csv: not a table of results" in page._message.value

@@ -6,7 +6,7 @@ import pytest
 from nmtlab.analysis.attention.weights import attention_figure
 from nmtlab.analysis.lexical.lexicon import lexicon_figure
 from nmtlab.figures.marks import Token, token_at
-from nmtlab.figures.theme import is_right_to_left, isolated
+from nmtlab.figures.theme import is_right_to_left, isolated, readable
 
 HEBREW, UYGHUR = "▁הספר", "▁كىتاب"
 
@@ -35,9 +35,23 @@ def test_labels_of_a_heatmap_keep_their_direction_and_its_tokens_are_as_they_wer
         for s, source in enumerate(["▁dog"]) for t, target in enumerate([HEBREW, "</s>"])
     ]  # fmt: skip
     figure = attention_figure(pd.DataFrame(rows))
-    assert list(figure.layout.yaxis.ticktext) == [f"\u2067{HEBREW}\u2069", "&lt;/s&gt;"]
-    assert list(figure.layout.xaxis.ticktext) == ["▁dog"]
+    assert list(figure.layout.yaxis.ticktext) == [f"\u2067{HEBREW[1:]}\u2069", "⟨end⟩"]
+    assert list(figure.layout.xaxis.ticktext) == ["dog"]
     assert token_at(figure, {"axis": "y", "value": 0}) == Token("target", 1, HEBREW)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "read"),
+    [
+        (["▁ev", "i", "▁", "a", "<unk>", ".", "</s>"], ["ev", "·i", "␣", "·a", "⟨unknown⟩", "·.", "⟨end⟩"]),
+        (["evi", "<unk>", ".", "</s>"], ["evi", "⟨unknown⟩", ".", "⟨end⟩"]),
+        (["<s>", "<2he>", HEBREW, "ים"], ["⟨start⟩", "<2he>", HEBREW[1:], "·ים"]),
+        (["▁a", "a", "▁▁"], ["a", "·a", "␣␣"]),
+        ([], []),
+    ],
+)
+def test_pieces_are_read_as_words_and_their_continuations_and_different_ones_stay_different(pieces, read):
+    assert readable(pieces) == read
 
 
 @pytest.mark.parametrize("word", [HEBREW, "<unk>", "dog"])

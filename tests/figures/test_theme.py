@@ -5,10 +5,12 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from plotly.subplots import make_subplots
 
 from nmtlab.analysis.dynamics.curves import dev_curve, dev_figure, gradient_curve, gradient_figure
 from nmtlab.analysis.dynamics.signals import signals_figure
-from nmtlab.figures.theme import log_axis
+from nmtlab.figures.theme import dressed, log_axis, with_subtitle
+from nmtlab.figures.view import summary
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,29 @@ def test_figures_with_a_logarithmic_axis_number_it_so(trained):
     for figure, values in figures:
         axes = logarithmic(figure)
         assert [list(axis.ticktext) for axis in axes] == [log_axis(own)["ticktext"] for own in values]
+
+
+def test_a_subtitle_is_a_line_of_its_own_that_leaves_the_panels_as_they_were():
+    figure = dressed(go.Figure(go.Bar(y=[1], name="some")), "What it shows", 400)
+    before = figure.layout.margin.t, figure.layout.height
+    for _ in range(2):
+        with_subtitle(figure, "a<b (tr → en), seed 1")
+        assert figure.layout.title.text.startswith("What it shows<br><span")
+        assert "a&lt;b (tr → en), seed 1</span>" in figure.layout.title.text
+        assert figure.layout.height - before[1] == figure.layout.margin.t - before[0] > 0
+    assert summary(figure) == "What it shows a<b (tr → en), seed 1. Bars: some."
+    with_subtitle(figure, "")
+    assert (figure.layout.title.text, figure.layout.margin.t, figure.layout.height) == ("What it shows", *before)
+
+
+def test_what_stands_above_the_panels_has_room_and_no_more():
+    def panels() -> go.Figure:
+        return make_subplots(cols=2, subplot_titles=["encoder", "decoder,<br>both"])
+
+    heads = [dressed(made(), title).layout.margin.t for made in (go.Figure, panels) for title in ("a", "a<br>b")]
+    assert heads == [42, 63, 84, 105]
+    assert dressed(go.Figure(layout={"margin": {"t": 99}}), "a").layout.margin.t == 99
+    legend = {"legend": {"y": 1.02, "yanchor": "bottom"}}
+    assert dressed(go.Figure(layout=legend), "a").layout.margin.t == 63
+    figure = dressed(panels(), "a")
+    assert figure.layout.annotations[0].font.size < figure.layout.template.layout.title.font.size

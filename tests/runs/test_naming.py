@@ -60,6 +60,10 @@ def names(*runs: Run) -> list[str]:
             ["prenorm-fixnorm-scalenorm, label smoothing 0", "postnorm"],
         ),
         (["deep-de-en.post-layernorm", "deep-de-en.pre-layernorm"], ["post-layernorm", "pre-layernorm"]),
+        (
+            ["deep-de-en.post-layernorm", "deep-de-en.post-scalenorm", "deep-de-en.pre-scalenorm"],
+            ["post-layernorm", "post-scalenorm", "pre-scalenorm, fixnorm"],
+        ),
         (["small-tr-en.tied.s1"], ["small-tr-en.tied.s1"]),
         ([], []),
     ],

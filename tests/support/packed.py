@@ -4,9 +4,9 @@ from functools import cache
 from pathlib import Path
 
 from nmtlab.reading import parsed
-from nmtlab.runs.archive import ENDING, read_first
+from nmtlab.runs.archive import ENDING, archives, read_first
 from nmtlab.runs.origin import PACKED
-from nmtlab.runs.packed import archives, opened
+from nmtlab.runs.packed import opened
 from nmtlab.runs.schemas import Packed
 from nmtlab.workspace import Workspace
 

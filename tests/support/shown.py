@@ -101,14 +101,17 @@ class Shown:
         )
 
     def keys(self, title: str) -> list[str]:
+        self._sent(title)
         return self.table(title).locator("tr[data-key]").evaluate_all("(rows) => rows.map((row) => row.dataset.key)")
 
     def picked(self, title: str) -> list[str]:
+        self._sent(title)
         rows = self.table(title).locator('tbody tr[aria-selected="true"]')
         return rows.evaluate_all("(rows) => rows.map((row) => row.dataset.key)")
 
     def column(self, title: str, name: str) -> list[str]:
         """Return the cells of a table's column as they are shown."""
+        self._sent(title)
         return self.table(title).evaluate(
             """(box, name) => {
               const heads = [...box.querySelectorAll('th')].map((head) => head.innerText.replace(/ [▴▾]$/, ''));
@@ -117,6 +120,17 @@ class Shown:
             }""",
             name,
         )
+
+    def _sent(self, title: str) -> None:
+        """Have the rows of a table in a panel sent, if they are not here yet."""
+        if self._choose(title, "[data-sent=false]").count():
+            self.open_list(title)
+            self.close_list()
+
+    def _choose(self, title: str, state: str = "") -> "Locator":
+        """Return the button that opens the panel with a table, if it is in one, and in a state."""
+        chooser = self.page.locator(".nmtlab-chooser").filter(has=self.table(title))
+        return chooser.locator(f".nmtlab-choose{state}")
 
     def control(self, kind: str, label: str) -> "Locator":
         """Return a control by its kind (text, dropdown, slider) and what stands before it."""
@@ -128,8 +142,21 @@ class Shown:
     def row(self, title: str, key: str) -> "Locator":
         return self.table(title).locator(f'tbody tr[data-key="{key}"]')
 
+    def open_list(self, title: str) -> "Locator":
+        """Return a table, in sight and with its rows: if it is in a panel, that is opened."""
+        if not self.table(title).first.is_visible() and self._choose(title).count():
+            self._choose(title).click()
+            self._choose(title, "[data-sent=true]").wait_for(timeout=1000 * PATIENCE)
+        return self.table(title)
+
+    def close_list(self) -> None:
+        """Close the panel that is open, if any is."""
+        self.page.evaluate("document.querySelector(':popover-open')?.hidePopover()")
+
     def pick(self, title: str, key: str) -> None:
+        self.open_list(title)
         self.row(title, key).click()
+        self.close_list()
 
     def choose(self, label: str, option: str) -> None:
         """Choose from a list."""

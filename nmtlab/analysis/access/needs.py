@@ -71,7 +71,7 @@ DECODING = (NEURAL, WEIGHTS)
 """For all that decodes."""
 
 NORMS = Need(
-    "neither weights nor logged norms",
+    "no weights or norms",
     "neither weights nor logged norms of word vectors",
     "train it up to an evaluation",
     lambda run: run.checkpoints.has_weights() or bool(run.log.embedding_norm_files),

@@ -8,12 +8,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.needs import NEURAL, SELF_ATTENTION, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened, scored_ids
 from nmtlab.analysis.attention.weights import pieces_of
 from nmtlab.errors import RunError
 from nmtlab.figures.marks import Side, with_tokens
-from nmtlab.figures.theme import SHADES, dressed, plain
+from nmtlab.figures.theme import SHADES, dressed, plain, readable
+from nmtlab.figures.words import number
 from nmtlab.models.interface import on_device
 from nmtlab.models.recording import Attentions, recorded_attention
 from nmtlab.models.transformer import Transformer
@@ -25,8 +27,9 @@ AttentionKind = Literal["cross-attention", "encoder self-attention", "decoder se
 KINDS: tuple[AttentionKind, ...] = get_args(AttentionKind)
 _BARE = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "mirror": True}
 _NAME = {"xref": "paper", "yref": "paper", "showarrow": False}
-_HEIGHT, _ABOVE, _BELOW = 130, 75, 15
+_HEIGHT, _ABOVE, _BELOW = 130, 65, 15
 """Pixels of a row of heatmaps, above all of them and below."""
+_MOSTLY = 0.5
 _GAP = 0.12
 """Between heatmaps, as a share of the space of each."""
 _SIDES: Mapping[AttentionKind, tuple[Side, Side]] = {
@@ -135,15 +138,32 @@ def heads_figure(weights: pd.DataFrame, kind: AttentionKind = "cross-attention")
     names = [_named(f"head {head}" if head else "mean", column, heads + 1) for head, column in _columns(heads)]
     names += [_named_row(f"layer {layer}", layer - 1, layers) for layer in range(1, layers + 1)]
     places = dict(_columns(heads))
-    for number, ((layer, head), matrix) in enumerate(pd.concat((weights, means)).groupby(["layer", "head"]), start=1):
+    for panel, ((layer, head), matrix) in enumerate(pd.concat((weights, means)).groupby(["layer", "head"]), start=1):
         across, down = _domain(places[head], heads + 1), _domain(layers - layer, layers)
-        axes[f"xaxis{number}"] = _BARE | {"domain": across, "anchor": f"y{number}"}
-        axes[f"yaxis{number}"] = _BARE | {"domain": down, "anchor": f"x{number}", "autorange": "reversed"}
-        x, y = (f"{way}{number if number > 1 else ''}" for way in "xy")
+        axes[f"xaxis{panel}"] = _BARE | {"domain": across, "anchor": f"y{panel}"}
+        axes[f"yaxis{panel}"] = _BARE | {"domain": down, "anchor": f"x{panel}", "autorange": "reversed"}
+        x, y = (f"{way}{panel if panel > 1 else ''}" for way in "xy")
         tokens |= {x: (sides[1], _pieces(matrix, "attended_")), y: (sides[0], _pieces(matrix, ""))}
         traces.append(_heatmap(matrix, layer, head) | {"xaxis": x, "yaxis": y})
     figure = dressed(go.Figure(traces, {**axes, "annotations": names}), title, _ABOVE + _BELOW + _HEIGHT * layers)
     return with_tokens(figure, tokens).update_layout(margin={"t": _ABOVE, "b": _BELOW})
+
+
+def heads_finding(weights: pd.DataFrame, kind: AttentionKind = "cross-attention") -> str:
+    """Say which head is the most focused, and how many heads mostly attend to an end of the sentence.
+
+    Args:
+        weights: rows of `all_heads`, of one run.
+    """
+    if weights.empty:
+        return ""
+    heads = head_summary(weights, kind)
+    best = heads.loc[heads["entropy"].idxmin()]
+    sinks = (heads[["first", "last"]] > _MOSTLY).any(axis=1).sum()
+    return (
+        f"Most focused: head {int(best['head'])} of layer {int(best['layer'])} ({number(best['entropy'], 1)} bits). "
+        f"{sinks} of {len(heads)} heads give an end of the sentence more than {percent(_MOSTLY)} of their weight."
+    )
 
 
 HEADS = Analysis(
@@ -152,6 +172,7 @@ HEADS = Analysis(
     needs=(NEURAL, SELF_ATTENTION, WEIGHTS),
     table=head_summary,
     figure=heads_figure,
+    finding=heads_finding,
 )
 
 
@@ -182,7 +203,7 @@ def _named_row(name: str, row: int, rows: int) -> dict[str, object]:
 
 def _heatmap(weights: pd.DataFrame, layer: int, head: int) -> dict[str, object]:
     grid = weights.pivot(index="position", columns="attended_position", values="weight")
-    pieces, attended = _pieces(weights, ""), _pieces(weights, "attended_")
+    pieces, attended = (readable(_pieces(weights, side)) for side in ("", "attended_"))
     named = f"layer {layer}, {f'head {head}' if head else 'mean of the heads'}"
     return {
         "type": "heatmap", "z": grid.to_numpy(), "zmin": 0, "zmax": 1, "colorscale": SHADES, "showscale": False,

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.figures.marks import with_tokens
-from nmtlab.figures.theme import COLOURS, dressed, name_in_lines, plain
+from nmtlab.figures.theme import COLOURS, dressed, name_in_lines, plain, readable
 from nmtlab.text.corpora.links import Link
 
 Links = Collection[Link] | Mapping[str, Collection[Link]]
@@ -26,6 +26,7 @@ _WIDTH = 1000
 """Pixels for the heatmaps in a row: a typical page width."""
 _CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
 """Pixels per row of a heatmap, per letter, per line of text, and between two slanted labels."""
+_LOWEST = 160  # pixels of the highest heatmap, at least
 
 
 class Look(NamedTuple):
@@ -75,27 +76,31 @@ def heatmaps(
 
 
 class _Grid(NamedTuple):
-    """Rows of heatmaps of equal size.
+    """Rows of heatmaps whose cells are equally high.
 
     Args:
-        rows, columns: their numbers.
+        columns: number of heatmaps in a row.
         width, gap: of a heatmap and between two in a row, as shares of the row.
-        height: of a heatmap, in pixels.
+        heights: of each heatmap, in pixels.
         above, below: space for a name and for labels, in pixels.
     """
 
-    rows: int
     columns: int
     width: float
     gap: float
-    height: int
+    heights: list[float]
     above: int
     below: int
 
     @property
     def whole(self) -> int:
         """Pixels from the top of the first row to the bottom of the last."""
-        return self.rows * self.height + (self.rows - 1) * (self.above + self.below)
+        return round(self._above(len(self.heights)) - self.above - self.below)
+
+    def _above(self, place: int) -> float:
+        """Return the pixels of all rows above that of a heatmap, with the space between them."""
+        rows = range(0, self.columns * -(-place // self.columns), self.columns)
+        return sum(max(self.heights[at : at + self.columns]) + self.above + self.below for at in rows)
 
     @property
     def letters(self) -> int:
@@ -106,8 +111,8 @@ class _Grid(NamedTuple):
         """Return the horizontal and vertical extent of a heatmap, as shares of the whole."""
         row, column = divmod(place, self.columns)
         left = column * (self.width + self.gap)
-        top = 1 - row * (self.height + self.above + self.below) / self.whole
-        return [left, min(1, left + self.width)], [max(0, top - self.height / self.whole), top]
+        top = 1 - self._above(row * self.columns) / self.whole
+        return [left, min(1, left + self.width)], [max(0, top - self.heights[place] / self.whole), top]
 
 
 def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -> _Grid:
@@ -117,9 +122,9 @@ def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -
     columns = max(1, min(_MOST, len(runs), (_WIDTH + gap) // needed))
     width = (1 + gap / _WIDTH) / columns - gap / _WIDTH
     lines = max(1 + name_in_lines(run, _letters(width)).count("<br>") for run in runs)
+    cell = max(_CELL, _LOWEST / max(map(len, targets)))
     return _Grid(
-        rows=-(-len(runs) // columns), columns=columns, width=width, gap=gap / _WIDTH,
-        height=max(160, _CELL * max(map(len, targets))),
+        columns=columns, width=width, gap=gap / _WIDTH, heights=[cell * len(pieces) for pieces in targets],
         above=_LINE * lines, below=50 + int(0.9 * _LETTER * _longest(sources)),
     )  # fmt: skip
 
@@ -128,13 +133,9 @@ def _framed(figure: go.Figure, grid: _Grid, title: str) -> go.Figure:
     """Return a figure with space for its title and a legend beside it, at any height."""
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
-    top = 1 - 14 / height
-    dressed(figure, title, height)
-    return figure.update_layout(
-        margin={"t": margin, "b": grid.below},
-        title={"y": top, "yanchor": "top"},
-        legend={"orientation": "h", "yref": "container", "y": top, "yanchor": "top", "x": 1, "xanchor": "right"},
-    )
+    top = {"yref": "container", "y": 1 - 14 / height, "yanchor": "top", "x": 1, "xanchor": "right"}
+    figure.update_layout(margin={"t": margin, "b": grid.below}, legend={"orientation": "h", **top})
+    return dressed(figure, title, height)
 
 
 def _letters(width: float) -> int:
@@ -182,14 +183,14 @@ def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | N
 def _facts(weights: pd.DataFrame, side: str) -> list[str]:
     """Return the pieces of a side with their counts."""
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-    both = zip(pieces[f"{side}_piece"], pieces[f"{side}_count"], strict=True)
+    both = zip(readable(pieces[f"{side}_piece"]), pieces[f"{side}_count"], strict=True)
     return [f"{plain(piece)} ({count:,}×)" for piece, count in both]
 
 
 def _pieces(weights: pd.DataFrame, side: str) -> list[str]:
     """Return the pieces of a side in order, those that are UNK to the system in bold."""
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-    both = zip(pieces[f"{side}_piece"], pieces[f"{side}_unknown"], strict=True)
+    both = zip(readable(pieces[f"{side}_piece"]), pieces[f"{side}_unknown"], strict=True)
     return [f"<b>{plain(piece)}</b>" if unknown else plain(piece) for piece, unknown in both]
 
 

@@ -16,7 +16,8 @@ import torch
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, RECURRENCE, WEIGHTS, in_direction
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
-from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, name_in_lines, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import pieces_of_words
@@ -91,7 +92,7 @@ def masking_figure(losses: pd.DataFrame, place: Place = "first") -> go.Figure:
     """
     figure = go.Figure()
     costs = masking_summary(losses)
-    style = styles(costs["run"])
+    style = styles(costs["run"], SOLID)
     attended = costs[costs["peak"]].assign(kind=costs["linked"].map(_LINKED))
     for run, of_run in attended.groupby("run", sort=False):
         shown = of_run.set_index("kind").reindex(list(_LINKED.values()))
@@ -106,12 +107,23 @@ def masking_figure(losses: pd.DataFrame, place: Place = "first") -> go.Figure:
     return dressed(figure, f"What does it cost to hide the {place} source word from attention?", 440)
 
 
+def _said(losses: pd.DataFrame) -> str:
+    """Say what hiding the word costs where attention was on it: at words linked to it, and at others."""
+    if losses.empty:
+        return ""
+    costs = masking_summary(losses).query("peak").pivot_table("cost", "run", "linked", sort=False, observed=True)
+    costs = costs.reindex(columns=["it", "others"])
+    parts = [f"{run} {number(row['it'])} and {number(row['others'])}" for run, row in costs.iterrows()]
+    return f"Nats that hiding the attended word costs, at words linked to it and to others: {listed(parts, '; ')}."
+
+
 MASKING = Analysis(
     "What does it cost to hide one source word from attention?",
     masked_losses,
     needs=(NEURAL, RECURRENCE, WEIGHTS),
     table=masking_summary,
     figure=masking_figure,
+    finding=_said,
 )
 
 
@@ -119,15 +131,15 @@ def _losses(system: Translator, pairs: Sequence[WordPair], place: Place | None) 
     """Return the loss of each target word of some pairs, in nats, with the source word at `place` hidden."""
     model, found = system.model, [np.empty(0)] * len(pairs)
     for group in sorted_batches([max(len(p.source_ids), len(p.target_ids)) for p in pairs], _BATCH_TOKENS):
-        some = [pairs[number] for number in group]
+        some = [pairs[at] for at in group]
         source, target = (pad([getattr(pair, ids) for pair in some]) for ids in ("source_ids", "target_ids"))
         source, target = (torch.from_numpy(ids).to(model.device) for ids in (source, target))
         with torch.inference_mode():
             memory = model.encode(source)
             if place is not None:
                 memory = memory.without(torch.from_numpy(_hidden(some, source.shape[1], place)).to(model.device))
-        for number, pair, forced in zip(group, some, forced_decode(model, memory, target), strict=True):
-            found[number] = -forced.log_probs[:-1] @ pieces_of_words(pair.target_places)
+        for at, pair, forced in zip(group, some, forced_decode(model, memory, target), strict=True):
+            found[at] = -forced.log_probs[:-1] @ pieces_of_words(pair.target_places)
     return found
 
 

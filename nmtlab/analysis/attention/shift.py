@@ -12,12 +12,15 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import over_seeds, percent, without_seed
 from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
+from nmtlab.analysis.attention.strips import strips
 from nmtlab.evaluation.alignment_error import alignment_error
-from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, name_in_lines, styles
+from nmtlab.figures.words import listed
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -31,6 +34,7 @@ _COLUMNS = {
 }  # fmt: skip
 _PEAK = ["source_position", "target_position"]
 _SHARES = ("first", "first_linked", "last", "last_linked", "on", "on_if_moved")
+_PLACES = {"first": "first word", "on_if_moved": "1 left", "on": "aligned word", "last": "last word"}
 _FAR = 5
 """Shifts from here on are drawn together."""
 
@@ -164,7 +168,7 @@ def shift_figure(shifts: pd.DataFrame) -> go.Figure:
         shifts: rows of `attention_shift`, of one run or several.
     """
     figure = go.Figure()
-    style = styles(shifts["run"])
+    style = styles(shifts["run"], SOLID)
     for run, of_run in shifts.groupby("run", sort=False):
         found = shift_distribution(of_run, by=["run"])
         clipped = found.assign(shift=found["shift"].astype(int).clip(-_FAR, _FAR)).groupby("shift")
@@ -187,6 +191,7 @@ SHIFT = Analysis(
     needs=(NEURAL, WEIGHTS),
     table=sink_summary,
     figure=shift_figure,
+    finding=lambda shifts: _peaks_said(_marked(shifts).assign(words=1)) if len(shifts) else "",
 )
 
 
@@ -208,6 +213,45 @@ def peak_counts(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Data
     return marked.assign(words=1).groupby("line")[["words", *_SHARES]].sum().astype(int).reset_index()
 
 
+def peak_shares(counts: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of peaks on the first word, one word left of the linked one, on it and on the last word.
+
+    They overlap: the linked word may be the first, for example.
+
+    Args:
+        counts: rows of `peak_counts`, with their `run`.
+
+    Returns:
+        `run`, `place`, `share`, 0 to 1.
+    """
+    sums = counts.groupby("run", sort=False)[["words", *_PLACES]].sum()
+    shares = sums[list(_PLACES)].div(sums["words"], axis=0).rename(columns=_PLACES)
+    return shares.rename_axis(columns="place").stack().rename("share").reset_index()
+
+
+def peaks_figure(counts: pd.DataFrame) -> go.Figure:
+    """Draw `peak_shares` as `strips`; arguments as there."""
+    title = "Where are the attention peaks? (% of target words)"
+    return strips(peak_shares(counts), _PLACES["first"], title, "most attended source word (places may overlap)")
+
+
+def _peaks_said(counts: pd.DataFrame) -> str:
+    """Say where peaks are, from rows with `run`, `words` and what `sink_summary` counts."""
+    if counts.empty:
+        return ""
+    shares = peak_shares(counts).pivot_table("share", "run", "place", sort=False)
+    linked = counts["first_linked"].sum() / counts["words"].sum()
+    systems = shares.groupby([without_seed(run) for run in shares.index], sort=False)
+    parts = [
+        f"{system} {over_seeds(seeds[_PLACES['on']])} and {over_seeds(seeds[_PLACES['first']])}"
+        for system, seeds in systems
+    ]
+    return (
+        f"Attention peaks on the aligned word and on the first one: {listed(parts, '; ')}. "
+        f"Of the links, {percent(linked)} lead to the first word."
+    )
+
+
 def _peak_share(key: str, label: str, amount: str, less: str = "", better: Better = "lower") -> Metric:
     """Return a percentage of the peaks, or a difference of two; NaN for a phrase-based run."""
     return Metric(key, f"{label} (%)", "ratio", "%", better, needs=(NEURAL,), amount=amount, less=less, of="words")
@@ -219,6 +263,9 @@ PEAK_COUNTS = Analysis(
     needs=(NEURAL, WEIGHTS),
     version=1,
     columns=("line", "words", *_SHARES),
+    table=peak_shares,
+    figure=peaks_figure,
+    finding=_peaks_said,
     metrics=(
         _peak_share("peaks-first", "peaks on the first word", "first"),
         _peak_share("peaks-last", "peaks on the last word", "last"),

@@ -1,5 +1,6 @@
 """What does a system attend to in a sentence? (thesis 3.2.6.3)"""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps, shown_weights
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES
+from nmtlab.figures.words import listed
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
@@ -64,6 +66,40 @@ def _named(weights: pd.DataFrame, layer: int | None, head: int | None) -> str:
     return f": {f'layer {layer}' if layer else 'last layer'}, {f'head {head}' if head else 'mean of the heads'}"
 
 
+def peaks_finding(
+    weights: pd.DataFrame,
+    links: Links = (),
+    layer: int | None = None,
+    head: int | None = None,
+    what: str = "Attention peaks",
+) -> str:
+    """Say how many target tokens have their highest weight on an aligned token, and how many on the first instead.
+
+    Only target tokens with a link count; without links, all but the end.
+
+    Args:
+        weights: rows of `attention`, or others of this form, with their `run`.
+        links: linked token pairs, as of `attention_figure`.
+        layer, head: as of `shown_weights`.
+        what: the name of highest weights.
+    """
+    if weights.empty:
+        return ""
+    parts = []
+    for run, rows in weights.groupby("run", sort=False):
+        drawn = shown_weights(rows, layer, head).query("target_position < target_position.max()")
+        peak = drawn.loc[drawn.groupby("target_position")["weight"].idxmax()]
+        linked = set(links.get(str(run), ()) if isinstance(links, Mapping) else links)
+        asked = {target for _, target in linked} or set(peak["target_position"])
+        found = {
+            pair for pair in zip(peak["source_position"], peak["target_position"], strict=True) if pair[1] in asked
+        }
+        first = sum(source == 0 for source, _ in found - linked)
+        parts.append(f"{run} {f'{len(found & linked)} and ' if links else ''}{first} of {len(asked)}")
+    where = "on an aligned token, and on the first instead" if links else "on the first token"
+    return f"{what} {where}: {listed(parts, '; ')}."
+
+
 def peaks(weights: pd.DataFrame) -> pd.DataFrame:
     """Return the source token with the highest weight for each target token: in the last layer, the mean of the heads.
 
@@ -85,6 +121,7 @@ ATTENTION = Analysis(
     needs=(NEURAL, WEIGHTS),
     table=peaks,
     figure=attention_figure,
+    finding=peaks_finding,
 )
 
 

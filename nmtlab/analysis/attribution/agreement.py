@@ -8,12 +8,14 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
 from nmtlab.analysis.attribution.contributions import METHODS, Method, word_contributions
-from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, name_in_lines, styles
+from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -90,7 +92,7 @@ def agreement_figure(found: pd.DataFrame) -> go.Figure:
         found: rows of `agreements`, with their `run`.
     """
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.04)
-    style = styles(found["run"])
+    style = styles(found["run"], SOLID)
     for column, share in enumerate(_SHARES, start=1):
         for run, of_run in found.groupby("run", sort=False):
             figure.add_scatter(
@@ -110,10 +112,24 @@ def agreement_figure(found: pd.DataFrame) -> go.Figure:
     return dressed(figure, "Where does each method have its peaks?", 380)
 
 
+def _said(found: pd.DataFrame) -> str:
+    """Say how often attention points to the aligned word, and which method does so most often."""
+    parts = []
+    for run, rows in found.groupby("run", sort=False) if len(found) else ():
+        shares = rows.set_index("method")["on"]
+        best = shares.idxmax()
+        attention = shares.drop(best).filter(items=["attention"])
+        parts.append(
+            f"{run}: {best} {percent(shares[best])}{''.join(f', attention {percent(on)}' for on in attention)}"
+        )
+    return f"Words for which a method points to the aligned word, at best: {listed(parts, '; ')}." if parts else ""
+
+
 AGREEMENT = Analysis(
     "Where does each method have its peaks?",
     agreements,
     needs=(NEURAL, WEIGHTS),
     table=lambda found: found[["run", "method", "words", "on", "first", "first_linked"]],
     figure=agreement_figure,
+    finding=_said,
 )

@@ -13,7 +13,7 @@ from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened, output_type_of
 from nmtlab.analysis.access.word_pairs import WordPair, between_words
 from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps
-from nmtlab.analysis.attention.weights import peaks, pieces_of, weights_frame
+from nmtlab.analysis.attention.weights import peaks, peaks_finding, pieces_of, weights_frame
 from nmtlab.analysis.attribution.methods import Contrast, erasure, input_x_gradient, integrated_gradients
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import DIVERGING
@@ -96,6 +96,11 @@ def contribution_figure(contributions: pd.DataFrame, method: Method = "erasure",
     return heatmaps(contributions, look, links)
 
 
+def contributions_finding(contributions: pd.DataFrame, links: Links = ()) -> str:
+    """Say how often the largest contribution is an aligned token's; arguments as of `contribution_figure`."""
+    return peaks_finding(contributions, links, what="Largest contributions")
+
+
 CONTRIBUTIONS = Analysis(
     "What does each source word contribute to each target word?",
     contributions,
@@ -103,6 +108,7 @@ CONTRIBUTIONS = Analysis(
     needs=(NEURAL, WEIGHTS),
     table=peaks,
     figure=contribution_figure,
+    finding=contributions_finding,
 )
 
 

@@ -12,10 +12,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import cited, percent
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.attribution.methods import erasure, prefix_erasure
-from nmtlab.figures.theme import BELOW, dressed, isolated, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, isolated, name_in_lines, styles
+from nmtlab.figures.words import listed
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row
@@ -109,7 +111,7 @@ def source_share_figure(found: pd.DataFrame) -> go.Figure:
     Args:
         found: rows of `source_shares`, with their `run`; the `customdata` of a point is its line.
     """
-    figure, style = go.Figure(), styles(found["run"])
+    figure, style = go.Figure(), styles(found["run"], SOLID)
     for run, rows in found.groupby("run", sort=False):
         figure.add_scatter(
             x=100 * rows["source_share"], y=rows["log_prob"], mode="markers", name=name_in_lines(run), meta=run,
@@ -124,6 +126,16 @@ def source_share_figure(found: pd.DataFrame) -> go.Figure:
     return dressed(figure, "Translations that hardly depend on their source are on the left", 440)
 
 
+def _said(found: pd.DataFrame) -> str:
+    """Say how much of what translations depend on is the source, and which depends on it least."""
+    if found.empty:
+        return ""
+    shares = [f"{run} {percent(share_of_text(rows))}" for run, rows in found.groupby("run", sort=False)]
+    least = found.loc[found["source_share"].idxmin()]
+    example = f"{cited(least['translation'])} ({least['run']}, line {least['line']}: {percent(least['source_share'])})"
+    return f"Share of the source in what translations depend on: {listed(shares)}. It is least for {example}."
+
+
 SOURCE_SHARE = Analysis(
     "Which translations have little to do with their source?",
     source_shares,
@@ -134,6 +146,7 @@ SOURCE_SHARE = Analysis(
     metrics=(Metric("source-share", "share from the source", read=share_of_text),),
     table=most_detached,
     figure=source_share_figure,
+    finding=_said,
 )
 
 

@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 from nmtlab.analysis.comparison.compared import Compared, Lines
 from nmtlab.evaluation.rare_words import EDGES, UNKNOWN, bucket_names, bucket_of
 from nmtlab.evaluation.resampling import drawn_test_sets
-from nmtlab.figures.theme import BELOW, dressed, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, styles
 
 KINDS = ("punctuation", "number", "name", "copied", "capitalised", "other")
 LENGTHS = (0, 6, 11, 21, 31)
@@ -138,7 +138,7 @@ def word_accuracy_figure(accuracy: pd.DataFrame, axis: str, text: str) -> go.Fig
         accuracy: rows of `word_accuracy`.
     """
     figure = go.Figure()
-    style = styles(accuracy["system"])
+    style = styles(accuracy["system"], SOLID)
     for system, rows in accuracy.groupby("system", sort=False):
         hover = rows[["bucket", "words", "recall", "precision", "difference", "low", "high"]]
         difference = "<br>difference %{customdata[4]:+.3f} (%{customdata[5]:.3f} to %{customdata[6]:.3f})"

@@ -10,7 +10,8 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.dynamics.curves import dev_curve
+from nmtlab.analysis.dynamics.curves import dev_curve, is_rising
+from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 
 Verdict = Literal["converged", "plateaued", "diverged", "too early"]
@@ -68,6 +69,35 @@ def _judged(curve: pd.DataFrame, floor: float, patience: int, gain: float) -> tu
     if before.empty or last["perplexity"].min() < (1 - gain) * before["perplexity"].min():
         return "too early", None if curve.empty else int(curve["step"].iloc[-1])
     return "plateaued", int(before.loc[before["perplexity"].idxmin(), "step"])
+
+
+_OUTCOMES = {"converged": "learned to translate", "too early": "too early to tell", "diverged": "diverged"}
+
+
+def learned(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return in words whether runs learned to translate; what `convergence` calls `converged` may still improve.
+
+    Returns:
+        The rows of `convergence`, with `verdict`: learned to translate, if one of the last evaluations reaches `FLOOR`;
+        collapsed, if only earlier ones did; never learned; diverged; too early to tell; and `rising`, whether the last
+        evaluation is the best.
+    """
+    found = convergence(runs)
+    verdicts = found["verdict"].map(_OUTCOMES).fillna("never learned")
+    lost = (found["best_bleu"] >= FLOOR) & (found["verdict"] != "converged")
+    rising = [bool(len(curve)) and is_rising(curve["bleu"]) for curve in map(dev_curve, runs)]
+    return found.assign(verdict=verdicts.mask(lost, "collapsed"), rising=rising)
+
+
+def _said(found: pd.DataFrame) -> str:
+    """Say how many runs learned to translate, and which did not."""
+    if found.empty:
+        return ""
+    well = found["verdict"] == "converged"
+    others = listed(found.loc[~well, "run"].tolist())
+    rising = listed(found.loc[found["bleu"] == found["best_bleu"], "run"].tolist())
+    count = f"{well.sum()} of {len(found)} learned to translate (dev BLEU {FLOOR:g} or more)"
+    return f"{count}{f', not {others}' if others else ''}.{f' Still rising at the end: {rising}.' if rising else ''}"
 
 
 class TrainingProgress(NamedTuple):
@@ -148,6 +178,7 @@ CONVERGENCE = Analysis(
     "Did training converge, and from which update on?",
     converged,
     source="thesis Tables 3.12 and 3.15",
+    finding=_said,
     metrics=(
         Metric(
             "converged", "converged", "outcome", split=None, if_diverged=0.0,

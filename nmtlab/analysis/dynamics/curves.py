@@ -13,7 +13,8 @@ import torch
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import NEURAL
-from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.theme import SOLID, dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.models.build import model_for
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
@@ -77,12 +78,28 @@ def dev_figure(
     return dressed(figure, f"Dev {'BLEU' if score == 'bleu' else 'perplexity'} during training")
 
 
+def _dev_said(curves: pd.DataFrame) -> str:
+    """Say how good each run became, and which were still rising at the end."""
+    if curves.empty:
+        return ""
+    best = curves.groupby("run")["bleu"].max().sort_values(ascending=False, kind="stable")
+    rising = listed([run for run in best.index if is_rising(curves.loc[curves["run"] == run, "bleu"])])
+    scores = listed([f"{run} {number(score, 1)}" for run, score in best.items()])
+    return f"Best dev BLEU: {scores}.{f' Still rising at the end: {rising}.' if rising else ''}"
+
+
+def is_rising(scores: pd.Series) -> bool:
+    """Return whether the last evaluation of a run is its best."""
+    return bool(scores.iloc[-1] == scores.max())
+
+
 DEV_CURVE = Analysis(
     "How do scores on the development text change during training?",
     dev_curve,
     source="thesis Figure 3.4",
     table=_best,
     figure=dev_figure,
+    finding=_dev_said,
 )
 
 
@@ -120,7 +137,7 @@ def loss_figure(curves: pd.DataFrame) -> go.Figure:
     Args:
         curves: rows of `loss_curve`, of one run or several.
     """
-    figure, style = go.Figure(), styles(curves["run"])
+    figure, style = go.Figure(), styles(curves["run"], SOLID)
     curves = curves[(curves["term"] == "loss") | (curves.groupby("run")["term"].transform("nunique") > 2)]
     dashes = dict(zip((term for term in curves["term"].unique() if term != "loss"), _DASHES, strict=False))
     for (run, term), curve in curves.groupby(["run", "term"], sort=False):
@@ -141,12 +158,21 @@ def _words(term: str) -> str:
     return plain(term.replace("_", " "))
 
 
+def _loss_said(curves: pd.DataFrame) -> str:
+    """Say what the loss of each run is at the end, the lowest first."""
+    if curves.empty:
+        return ""
+    last = curves[curves["term"] == "loss"].groupby("run")["value"].last().sort_values(kind="stable")
+    return f"Loss per target token at the end: {listed([f'{run} {number(loss)}' for run, loss in last.items()])}."
+
+
 LOSS_CURVE = Analysis(
     "How do the training loss and its terms fall?",
     loss_curve,
     needs=(NEURAL,),
     table=_last_losses,
     figure=loss_figure,
+    finding=_loss_said,
 )
 
 
@@ -225,6 +251,17 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
     return dressed(figure, "Global gradient norm during training: each update (faint), running median, spikes (×)")
 
 
+def _gradient_said(curves: pd.DataFrame) -> str:
+    """Say how large the gradient of each run is in the last quarter, and how often it spiked."""
+    if curves.empty:
+        return ""
+    parts = [
+        f"{run} {number(rows['median'].iloc[-1])}, {number(rows['spikes'].sum(), 0)} spikes in all"
+        for run, rows in spike_counts(curves).groupby("run", sort=False)
+    ]
+    return f"Median gradient norm in the last quarter: {listed(parts, '; ')}."
+
+
 def _noise(curve: pd.DataFrame) -> float:
     """Return the 99th percentile of the norm divided by its running median, over the last quarter of the updates."""
     late = curve.iloc[-len(curve) // 4 :]
@@ -238,6 +275,7 @@ GRADIENT_CURVE = Analysis(
     needs=(NEURAL,),
     table=_spikes,
     figure=gradient_figure,
+    finding=_gradient_said,
     metrics=(
         Metric("gradient-noise", "gradient norm, 99th percentile / median", better="lower", split=None, read=_noise),
     ),
@@ -296,10 +334,20 @@ def gradient_sizes(run: Run) -> pd.DataFrame:
     return gradient_quantiles(run, first=warm_up + 1, quantiles=[0.5])
 
 
+def _sizes_said(sizes: pd.DataFrame) -> str:
+    """Say how large the gradient of each run is, the smallest first."""
+    if sizes.empty:
+        return ""
+    medians = sizes.sort_values("norm", kind="stable")
+    parts = [f"{run} {number(norm)}" for run, norm in zip(medians["run"], medians["norm"], strict=True)]
+    return f"Median gradient norm after warm-up: {listed(parts)}."
+
+
 GRADIENT_SIZES = Analysis(
     "How large is the gradient after warm-up?",
     gradient_sizes,
     source="thesis Figure 3.5",
+    finding=_sizes_said,
     metrics=(
         Metric(
             "gradient-norm", "gradient norm", better="lower", split=None, read=lambda found: found["norm"].item()

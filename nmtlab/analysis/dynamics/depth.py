@@ -8,13 +8,14 @@ from plotly.subplots import make_subplots
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import LOGGED_G
-from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, name_in_lines, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.runs.run import Run
 
-GROUPS = ("encoder", "decoder", "decoder-encoder", "final")
+GROUPS = ("encoder", "decoder", "cross-attention", "final")
 
-_SYMBOLS = {"encoder": "circle", "decoder": "square", "decoder-encoder": "diamond", "final": "star"}
-_DASHES = {"encoder": "solid", "decoder": "dash", "decoder-encoder": "dot", "final": "solid"}
+_SYMBOLS = {"encoder": "circle", "decoder": "square", "cross-attention": "diamond", "final": "star"}
+_DASHES = {"encoder": "solid", "decoder": "dash", "cross-attention": "dot", "final": "solid"}
 _PANELS = ("attention", "feed-forward")
 
 
@@ -27,7 +28,7 @@ def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
 
     Returns:
         A row for each ScaleNorm: `run`; `step`, of the evaluation; `panel`, attention or feed-forward, as in Figure
-        3.6; `group`: encoder, decoder, decoder-encoder (the decoder's attention to the encoder) or final (the norm
+        3.6; `group`: encoder, decoder, cross-attention or final (the norm
         after the last layer, in the panel feed-forward); `side`, encoder or decoder; `depth`, the layer from 1, for a
         final norm one more than the last layer; `g`.
 
@@ -44,7 +45,7 @@ def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
             "run": run.label,
             "step": int(step),
             "panel": np.where(values["kind"].isin(["attention", "cross-attention"]), "attention", "feed-forward"),
-            "group": values["side"].mask(crossed, "decoder-encoder").mask(final, "final"),
+            "group": values["side"].mask(crossed, "cross-attention").mask(final, "final"),
             "side": values["side"],
             "depth": values["depth"] + final,
             "g": values["g"],
@@ -92,7 +93,7 @@ def depth_figure(values: pd.DataFrame) -> go.Figure:
     """
     titles = ["attention sublayers", "feed-forward sublayers and final norms"]
     figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
-    fits, style, named = g_fits(values), styles(values["run"]), set()
+    fits, style, named = g_fits(values), styles(values["run"], SOLID), set()
     for (panel, run, group), sublayers in values.groupby(["panel", "run", "group"], sort=False):
         name = f"{name_in_lines(run)}: {group}"
         shared = {"legendgroup": name, "name": name, "row": 1, "col": _PANELS.index(panel) + 1}
@@ -121,6 +122,35 @@ def _fit_table(values: pd.DataFrame) -> pd.DataFrame:
     return g_fits(values)[["run", "panel", "group", "slope", "correlation"]]
 
 
+def _depth_said(values: pd.DataFrame) -> str:
+    """Say in how many kinds of sublayers g grows with depth, and where its slope is steepest."""
+    fits = g_fits(values) if len(values) else values
+    if fits.empty:
+        return ""
+    kinds = fits.groupby("run", sort=False)["slope"]
+    parts = [f"{(slopes > 0).sum()} of {len(slopes)} in {run}" for run, slopes in kinds]
+    steepest = fits.loc[fits["slope"].abs().idxmax()]
+    slope = f"{number(steepest['slope'])} a layer, {_kind(steepest['panel'], steepest['group'])} of {steepest['run']}"
+    return f"Kinds of sublayers whose g grows with depth: {listed(parts, '; ')}. Steepest slope: {slope}."
+
+
+def _kind(panel: str, group: str) -> str:
+    """Return a kind of sublayer in words."""
+    return group if group == "cross-attention" else f"{group} {panel}"
+
+
+def _slopes_said(slopes: pd.DataFrame) -> str:
+    """Say how often g grows with depth at the first evaluation and at the last."""
+    if slopes.empty:
+        return ""
+    parts = []
+    for run, rows in slopes.groupby("run", sort=False):
+        first, last = (rows[rows["step"] == step]["slope"] > 0 for step in (rows["step"].min(), rows["step"].max()))
+        parts.append(f"{run} {first.sum()} of {len(first)}, then {last.sum()}")
+    said = "Kinds of sublayers whose g grows with depth at the first evaluation and at the last"
+    return f"{said}: {listed(parts, '; ')}."
+
+
 def g_trends(values: pd.DataFrame) -> dict[str, float]:
     """Return the quantities behind the thesis's statements on g.
 
@@ -138,7 +168,7 @@ def g_trends(values: pd.DataFrame) -> dict[str, float]:
     output = values[(values["group"] == "final") & (values["side"] == "decoder")]
     return {
         **{f"g-slope-{side}-{panel}": slopes.get((side, panel), np.nan) for side in GROUPS[:2] for panel in _PANELS},
-        "g-slope-cross-attention": slopes.get(("decoder-encoder", "attention"), np.nan),
+        "g-slope-cross-attention": slopes.get(("cross-attention", "attention"), np.nan),
         "g-late-decoder": decoder.loc[decoder["depth"] > decoder["depth"].max() / 2, "g"].mean(),
         "g-output": output["g"].mean(),
     }
@@ -159,6 +189,7 @@ G_BY_DEPTH = Analysis(
     needs=(LOGGED_G,),
     table=_fit_table,
     figure=depth_figure,
+    finding=_depth_said,
     metrics=(
         *G_SLOPES,
         _trend("g-slope-cross-attention", "slope, decoder-encoder attention", "lower"),
@@ -176,7 +207,7 @@ def slopes_figure(slopes: pd.DataFrame) -> go.Figure:
     """
     titles = [f"{panel} sublayers" for panel in _PANELS]
     figure = make_subplots(cols=2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.05)
-    style, named = styles(slopes["run"]), set()
+    style, named = styles(slopes["run"], SOLID), set()
     for (run, group, panel), evaluations in slopes.groupby(["run", "group", "panel"], sort=False):
         name = f"{name_in_lines(run)}: {group}"
         figure.add_scatter(
@@ -212,4 +243,5 @@ SLOPES_OF_G = Analysis(
     needs=(LOGGED_G,),
     table=_first_and_last,
     figure=slopes_figure,
+    finding=_slopes_said,
 )

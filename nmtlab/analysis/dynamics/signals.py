@@ -14,7 +14,8 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import SELF_ATTENTION, in_direction
 from nmtlab.errors import RunError
-from nmtlab.figures.theme import BELOW, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.runs.answers import StoredAnswer
@@ -29,6 +30,7 @@ from nmtlab.training.objective import training_objective
 ENOUGH = 64
 """Number of sentences whose mean norms are those of a text, within a few percent."""
 
+_LEAST = 0.01  # a smaller ratio would be said to be 0
 _COLUMNS = ["run", "update", "side", "kind", "depth", "place", "activation", "gradient"]
 _SIDES = ("encoder", "decoder")
 _QUANTITIES = {"activation": "norm of the inputs", "gradient": "norm of their gradients"}
@@ -86,6 +88,22 @@ def _gradient_ratio(side: str, trained: bool) -> Metric:
     )
 
 
+def _said(found: pd.DataFrame) -> str:
+    """Say how the gradient changes on its way down each side, at the last update measured."""
+    if found.empty:
+        return ""
+    latest = found[found["update"] == found.groupby("run")["update"].transform("max")]
+    ends = latest.groupby(["run", "side"], sort=False)["gradient"].agg(["first", "last"])
+    ratios = (ends["first"] / ends["last"]).unstack()
+    parts = [f"{run} {_times(rows['decoder'])} and {_times(rows['encoder'])}" for run, rows in ratios.iterrows()]
+    said = "Norm of the gradient, from the last normalisation to the first, in decoder and encoder"
+    return f"{said}: {listed(parts, '; ')}."
+
+
+def _times(ratio: float) -> str:
+    return f"× {number(ratio)}" if ratio >= _LEAST else f"under × {_LEAST}"
+
+
 SIGNALS = Analysis(
     "How large are the inputs of each normalisation, and their gradients?",
     signals,
@@ -93,6 +111,7 @@ SIGNALS = Analysis(
     needs=(SELF_ATTENTION,),
     version=1,
     columns=tuple(_COLUMNS),
+    finding=_said,
     metrics=tuple(_gradient_ratio(side, trained) for trained in (True, False) for side in ("encoder", "decoder")),
 )
 
@@ -114,7 +133,7 @@ def signals_figure(found: pd.DataFrame) -> go.Figure:
         rows=2, cols=2, subplot_titles=["encoder", "decoder"], shared_xaxes=True, horizontal_spacing=0.08,
         vertical_spacing=0.08,
     )  # fmt: skip
-    style, named = styles(found["run"]), set()
+    style, named = styles(found["run"], SOLID), set()
     for (run, update), rows in found.groupby(["run", "update"], sort=False):
         when = f"update {update:,}" if update else "at the start"
         name = f"{name_in_lines(run)}, {when}"
@@ -158,6 +177,7 @@ STORED_SIGNALS = Analysis(
     source="thesis 3.3.2.1",
     table=_ends,
     figure=signals_figure,
+    finding=_said,
     digits=5,
     absent=("no signals are stored with them", "measure them on the page Training dynamics"),
 )

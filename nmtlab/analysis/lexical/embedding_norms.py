@@ -13,7 +13,7 @@ from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import COUNTS, NEURAL, NORMS
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
 from nmtlab.figures.marks import some_words, with_words
-from nmtlab.figures.theme import dressed, log_axis, name_in_lines, plain, see_through, styles
+from nmtlab.figures.theme import SOLID, dressed, log_axis, name_in_lines, plain, readable, see_through, styles
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -146,7 +146,7 @@ def norm_figure(words: pd.DataFrame, bin_size: int = 256, points: bool = True, a
     if "used_norm" in quantities and "norm" in quantities:
         quantities.remove("norm")  # the norm as used decides the logit
     figure = make_subplots(cols=len(quantities), horizontal_spacing=0.1)
-    style = styles(bins["run"])
+    style = styles(bins["run"], SOLID)
     for column, quantity in enumerate(quantities, start=1):
         of_quantity = bins[bins["quantity"] == quantity]
         for run, run_bins in of_quantity.groupby("run", sort=False):
@@ -233,7 +233,7 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, 
 def _add_words(figure: go.Figure, words: pd.DataFrame, run: str, quantity: str, colour: str, column: int) -> None:
     figure.add_scatter(
         x=words["rank"], y=words[quantity], mode="markers", legendgroup=name_in_lines(run), meta=run, showlegend=False,
-        marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in words["word"]],
+        marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in readable(words["word"])],
         customdata=words[["word", "count"]],
         hovertemplate="%{text}<br>%{customdata[1]} times in training<br>%{y:.3f}<extra></extra>", row=1, col=column,
     )  # fmt: skip

@@ -16,8 +16,8 @@ from nmtlab.analysis.access.opened import RunOrSystem, opened, type_of
 from nmtlab.analysis.lexical.gold import gold_forms
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
-from nmtlab.figures.marks import with_tokens
-from nmtlab.figures.theme import COLOURS, dressed, plain
+from nmtlab.figures.marks import bare, with_tokens
+from nmtlab.figures.theme import COLOURS, dressed, plain, readable
 from nmtlab.search.topk import stable_topk
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -163,10 +163,11 @@ def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:
         word: of the source side.
         translations: `by` (their origin: a system, an aligner or gold data), `target`, `probability`, 0 to 1.
     """
-    figure = go.Figure()
+    figure, targets = go.Figure(), list(dict.fromkeys(translations["target"]))
+    shown = dict(zip(targets, map(plain, readable(targets)), strict=True))
     for (by, rows), colour in zip(translations.groupby("by", sort=False), COLOURS, strict=False):
         figure.add_bar(
-            x=[plain(target) for target in rows["target"]], y=rows["probability"], name=plain(str(by)),
+            x=rows["target"].map(shown), y=rows["probability"], name=plain(str(by)),
             marker_color=colour, hovertemplate="%{x}: %{y:.3f}<extra>" + plain(str(by)) + "</extra>",
         )  # fmt: skip
     figure.update_xaxes(title_text="translation", type="category")
@@ -174,8 +175,8 @@ def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:
     figure.update_layout(
         barmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, showlegend=True
     )
-    with_tokens(figure, {"x": ("target", dict.fromkeys(translations["target"]))}, types=True)
-    return dressed(figure, f"Translations of {plain(word)}", 380)
+    with_tokens(figure, {"x": ("target", targets)}, types=True)
+    return dressed(figure, f"Translations of {plain(bare(word))}", 380)
 
 
 def _source_types(pipeline: Pipeline, words: Sequence[str] | None) -> list[int]:

@@ -8,7 +8,7 @@ import torch
 
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.figures.marks import with_tokens
-from nmtlab.figures.theme import COLOURS, FAINT, dressed, plain
+from nmtlab.figures.theme import COLOURS, FAINT, dressed, plain, readable
 from nmtlab.search.topk import stable_topk
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 
@@ -62,12 +62,14 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
         tokens: rows of `token_probabilities`.
     """
     colours = [COLOURS[0] if sure else COLOURS[1] for sure in tokens["probability"] >= _SURE]
-    figure = go.Figure()
+    figure, shown = go.Figure(), readable(tokens["piece"])
     figure.add_bar(
         x=tokens["position"], y=tokens["probability"], marker_color=colours,
         customdata=[
             [plain(piece), _times(count), rank, plain(likeliest)]
-            for piece, count, rank, likeliest in tokens[["piece", "count", "rank", "likeliest"]].itertuples(index=False)
+            for piece, count, rank, likeliest in zip(
+                shown, tokens["count"], tokens["rank"], tokens["likeliest"], strict=True
+            )
         ],
         hovertemplate="%{customdata[0]}: %{y:.3f}, rank %{customdata[2]}<br>%{customdata[1]}<br>"
         "likeliest: %{customdata[3]}<extra></extra>",
@@ -75,7 +77,7 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
     figure.add_hline(y=_SURE, line={"color": FAINT, "dash": "dot"})
     pieces = [
         f"<b>{plain(piece)}</b>" if unknown else plain(piece)
-        for piece, unknown in zip(tokens["piece"], tokens["unknown"], strict=True)
+        for piece, unknown in zip(shown, tokens["unknown"], strict=True)
     ]
     ticks = {
         "tickmode": "array",

@@ -9,11 +9,13 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.needs import DECODING, END, NEURAL, in_direction
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
 from nmtlab.evaluation import bleu_metric, default_tokenizer
-from nmtlab.figures.theme import BELOW, DASHES, dressed, spaced, styles
+from nmtlab.figures.theme import BELOW, DASHES, SOLID, dressed, spaced, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import StoredAnswer
@@ -263,7 +265,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     figure = make_subplots(
         rows=rows, cols=2, subplot_titles=list(curves.values()), horizontal_spacing=0.1, vertical_spacing=0.27 / rows
     )
-    colours, runs = styles(outcomes["way"]), list(dict.fromkeys(outcomes["run"]))
+    colours, runs = styles(outcomes["way"], SOLID), list(dict.fromkeys(outcomes["run"]))
     for place, column in enumerate(curves):
         at = {"row": place // 2 + 1, "col": place % 2 + 1}
         if place >= len(curves) - 2:
@@ -279,9 +281,7 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
         sizes = spaced(outcomes["beam_size"])
         figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes], tickangle=0)
     foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
-    figure.update_layout(
-        legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot, margin_t=80
-    )
+    figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot)
     title = f"BLEU, length and search errors by {over.replace('_', ' ')}"
     return dressed(figure, title, 260 * rows + foot)
 
@@ -292,11 +292,26 @@ def _by_beam(outcomes: pd.DataFrame) -> pd.DataFrame:
     return shown.dropna(axis=1, how="all")
 
 
+def _said(outcomes: pd.DataFrame) -> str:
+    """Say what the widest beam of each search costs, and how often it is empty."""
+    parts = []
+    for (run, way, text), curve in outcomes.groupby(["run", "way", "text"], sort=False) if len(outcomes) else ():
+        best, widest = curve.loc[curve["bleu"].idxmax()], curve.loc[curve["beam_size"].idxmax()]
+        empty = f", {percent(widest['empty'])} empty" if widest["empty"] else ""
+        scores = (
+            f"{number(best['bleu'], 1)} at {best['beam_size']}, {number(widest['bleu'], 1)} at {widest['beam_size']}"
+        )
+        who = f"{run}, " if outcomes["run"].nunique() > 1 else ""
+        parts.append(f"{who}{way.removesuffix(f', {text}')}: {scores}{empty}")
+    return f"BLEU at the best beam and at the widest: {listed(parts, '; ')}." if parts else ""
+
+
 SWEEPS = Analysis(
     "How do translations change as the beam grows?",
     stored_sweeps,
     source="thesis 4.1",
     table=_by_beam,
     figure=sweep_figure,
+    finding=_said,
     absent=("no beam sweep is stored with them", "make one with 'nmtlab beam-sweep'"),
 )

@@ -25,6 +25,7 @@ from nmtlab.analysis.search.planned_lengths import (
 )
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import COLOURS, dressed
+from nmtlab.figures.words import listed, number
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -172,6 +173,13 @@ def length_models_figure(lines: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text=title, rangemode="tozero", col=place)
     figure.update_yaxes(autorange="reversed")
     return dressed(figure, "Predicted lengths of translations, by the length model and by baselines", 300)
+
+
+def length_models_finding(lines: pd.DataFrame) -> str:
+    """Say by how many tokens each system is off, the best first; arguments as of `length_models_figure`."""
+    ordered = lines.sort_values("error", kind="stable")
+    parts = [f"{system} {number(error, 1)}" for system, error in zip(ordered["system"], ordered["error"], strict=True)]
+    return f"Mean error of the predicted length, in tokens: {listed(parts)}." if parts else ""
 
 
 def stored_length_models(run: Run) -> pd.DataFrame:

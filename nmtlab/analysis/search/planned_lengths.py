@@ -13,12 +13,14 @@ import torch
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.metric import Better, Metric, Scoring
 from nmtlab.analysis.access.needs import PLANNED_LENGTH, WEIGHTS, in_direction
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import RunError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -86,6 +88,21 @@ def lengths_figure(plan: pd.DataFrame, reference: int | None = None) -> go.Figur
     return dressed(figure, "Planned length of the translation (blue: lengths decoded)", 380)
 
 
+def lengths_finding(plan: pd.DataFrame, reference: int | None = None) -> str:
+    """Say which length is planned, and how probable those of the reference and of the empty translation are.
+
+    Args:
+        plan: rows of `length_plan`.
+        reference: length of the reference, in tokens.
+    """
+    shares = plan.set_index("length")["probability"]
+    best = int(shares.idxmax())
+    said = f"Most probable length: {best} tokens (p {number(shares[best])})"
+    if reference is not None:
+        said += f"; that of the reference, {reference}, has p {number(shares.get(reference, 0.0))}"
+    return f"{said}. The empty translation has p {shares[0]:.2g}."
+
+
 def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sample: int | None = None) -> pd.DataFrame:
     """Compare the planned lengths of a text with those of its references.
 
@@ -116,6 +133,15 @@ def error_metric(key: str, label: str, quantity: str, better: Better = "lower", 
     )
 
 
+def _said(found: pd.DataFrame) -> str:
+    """Say how often the most probable length is the reference's, and how far off it is."""
+    parts = []
+    for run, rows in found.groupby("run", sort=False) if len(found) else ():
+        errors = length_errors(rows)
+        parts.append(f"{run} {percent(errors['among 1'])} of {len(rows)}, off by {number(errors['error'], 1)} tokens")
+    return f"Sentences whose most probable length is that of the reference: {listed(parts, '; ')}." if parts else ""
+
+
 PLANNED_LENGTHS = Analysis(
     "How well does a run plan the lengths of its translations?",
     planned_lengths,
@@ -123,6 +149,7 @@ PLANNED_LENGTHS = Analysis(
     version=1,
     stored_as="lengths.planned_lengths",
     columns=tuple(LENGTH_COLUMNS),
+    finding=_said,
     metrics=(
         error_metric("length-model-mae", "length-model MAE (tokens)", "error"),
         error_metric("length-model-top-5", "reference length in top 5 (share)", "among 5", "higher"),
@@ -384,9 +411,9 @@ def length_sweep(
     found = TRANSLATIONS_BY_LENGTH.of(run, on_progress=on_progress, **asked)
     references, metric = corpus.references(split), bleu_metric(default_tokenizer(corpus.target))
     rows = []
-    for number, weight in product(lengths, weights):
-        bleu = metric.corpus_score(chosen_texts(found, number, weight, len(references[0])), references)
-        rows.append((number, weight, bleu.score, bleu.sys_len / bleu.ref_len))
+    for count, weight in product(lengths, weights):
+        bleu = metric.corpus_score(chosen_texts(found, count, weight, len(references[0])), references)
+        rows.append((count, weight, bleu.score, bleu.sys_len / bleu.ref_len))
     return pd.DataFrame(rows, columns=["length_candidates", "length_weight", "bleu", "length_ratio"])
 
 

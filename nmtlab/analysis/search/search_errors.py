@@ -12,9 +12,11 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
+from nmtlab.figures.words import listed
 from nmtlab.models.interface import TranslationModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -96,6 +98,36 @@ def _share(key: str, label: str, outcome: str, better: Better = "lower") -> Metr
     )
 
 
+def _said(found: pd.DataFrame) -> str:
+    """Say how often the global best is empty, and how often the beam misses it."""
+    if found.empty:
+        return ""
+    parts = []
+    for run, rows in found.groupby("run", sort=False):
+        rates = error_rates(rows)
+        parts.append(f"{run} {percent(rates['empty'])} and {percent(rates['errors'])} of {int(rows['complete'].sum())}")
+    return f"Sentences whose most probable translation is empty, and those whose beam misses it: {listed(parts, '; ')}."
+
+
+def empty_bests(found: pd.DataFrame) -> list[int]:
+    """Return the lines whose global best is empty, those first in which the beam's translation is least probable.
+
+    Args:
+        found: rows of `search_errors`, of one run.
+    """
+    return _by_gap(found[outcomes(found)["empty"] == 1])
+
+
+def missed_bests(found: pd.DataFrame) -> list[int]:
+    """Return the lines whose global best the beam misses, the widest miss first; arguments as of `empty_bests`."""
+    return _by_gap(found[outcomes(found)["errors"] == 1])
+
+
+def _by_gap(found: pd.DataFrame) -> list[int]:
+    gaps = found["exact_score"] - found["beam_score"]
+    return found.loc[gaps.sort_values(ascending=False, kind="stable").index, "line"].tolist()
+
+
 SEARCH_ERRORS = Analysis(
     "How often does beam search miss the best translation, and how often is that empty?",
     search_errors,
@@ -105,6 +137,7 @@ SEARCH_ERRORS = Analysis(
         "line source_length reference_length beam_score beam_log_prob beam_length exact_score exact_log_prob "
         "exact_length empty_log_prob empty_rank expansions complete".split()
     ),
+    finding=_said,
     metrics=(
         _share("searched-exactly", "% searched exactly", "complete", "higher"),
         _share("search-errors", "search errors of beam 4, %", "errors"),

@@ -8,19 +8,22 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import cited
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.opened import RunOrSystem, opened, scored_ids
 from nmtlab.analysis.search.tree_figure import tree_figure
 from nmtlab.errors import NmtlabError, RunError
+from nmtlab.figures.words import number
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.search.exact import ExactSearch
-from nmtlab.search.forced import forced_decode
+from nmtlab.search.forced import forced_decode, forced_decode_all
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.search.scores import hypothesis_score
+from nmtlab.search.searches import usual_search
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 from nmtlab.translation import Translator
@@ -71,6 +74,40 @@ def _ended(tree: pd.DataFrame) -> pd.DataFrame:
     return ordered[["log_prob", "scored_length", "step", "text"]]
 
 
+def tree_finding(tree: pd.DataFrame) -> str:
+    """Say what a beam finds, and what becomes of the empty translation in it.
+
+    Args:
+        tree: rows of `search_tree`.
+    """
+    if tree.empty:
+        return ""
+    best, ended = tree[tree["best"]].iloc[-1], ended_hypotheses(tree)
+    found = f"A beam of {tree['slot'].max()} finds {cited(best['text'])} (log p {number(best['log_prob'])})."
+    empty = ended[ended["scored_length"] == 1]
+    if best["text"] == "" or empty.empty:
+        return found
+    step, log_prob = empty["dropped_at"].iloc[0], number(empty["log_prob"].iloc[0])
+    fate = f"keeps it ({log_prob}) to the end" if pd.isna(step) else f"drops it ({log_prob}) after step {step}"
+    return f"{found} The empty one enters the beam, which {fate}."
+
+
+def exact_finding(tree: pd.DataFrame, exact: pd.Series) -> str:
+    """Say what the most probable translation of a sentence is, beside what a beam finds.
+
+    Args:
+        tree: rows of `search_tree`.
+        exact: the row of `best_of_all`.
+    """
+    beam = tree[tree["best"]].iloc[-1]
+    sure = "is" if exact["complete"] else "is, so far,"
+    best = f"{cited(exact['text'])} (log p {number(exact['log_prob'])})"
+    said, width = f"The most probable translation of this sentence {sure} {best}", tree["slot"].max()
+    if exact["log_prob"] - beam["log_prob"] <= _SAME:
+        return f"{said}; a beam of {width} finds it."
+    return f"{said}; a beam of {width} finds {cited(beam['text'])} ({number(beam['log_prob'])})."
+
+
 SEARCH_TREE = Analysis(
     "Which hypotheses does a beam keep and drop?",
     search_tree,
@@ -78,25 +115,26 @@ SEARCH_TREE = Analysis(
     needs=DECODING,
     table=_ended,
     figure=tree_figure,
+    finding=tree_finding,
 )
 
 
 def _rows(result: SearchResult, pipeline: Pipeline, reference: list[int] | None) -> list[tuple]:
     rows, before = [], {0: ()}
-    for number, step in enumerate(result.tree, start=1):
+    for at, step in enumerate(result.tree, start=1):
         now = {}
         arrays = step.parent, step.token, step.log_prob, step.score, step.finished
         slots = zip(*(array.tolist() for array in arrays), strict=True)
         for slot, (parent, token, log_prob, score, ended) in enumerate(slots, start=1):
             if score == -math.inf:
                 continue
-            tokens = before[parent if number > 1 else 0] + ((token,) if token != PAD else ())
+            tokens = before[parent if at > 1 else 0] + ((token,) if token != PAD else ())
             now[slot - 1] = tokens
             piece = "" if token == PAD else pipeline.target.vocabulary.types[token]
             text = pipeline.target.text([one for one in tokens if one != EOS])
             begins = reference is not None and list(tokens) == reference[: len(tokens)]
-            above = parent + 1 if number > 1 else 0
-            rows.append((tokens, number, slot, above, piece, text, log_prob, score, len(tokens), ended, begins))
+            above = parent + 1 if at > 1 else 0
+            rows.append((tokens, at, slot, above, piece, text, log_prob, score, len(tokens), ended, begins))
         before = now
     return rows
 
@@ -213,10 +251,38 @@ def best_so_far(
         yield pd.DataFrame([facts])
 
 
+def empty_above_beam(system: RunOrSystem, sentences: Sequence[str], search: SearchSettings = LOG_PROB) -> list[int]:
+    """Return the sentences whose empty translation is more probable than the beam's, the widest gap first.
+
+    Only of these can the global best be empty.
+
+    Args:
+        system: a run with weights, or a translator; it must not plan lengths.
+        search: of the beam.
+
+    Returns:
+        Their numbers, from 1. Blank sentences are left out.
+    """
+    translator = opened(system)
+    found = translator.translate(sentences, search=usual_search(search, False, 1, None))
+    ids = translator.pipeline.encode_source(list(sentences))
+    empty = dict(forced_decode_all(translator.model, ids, [[EOS]] * len(ids)))
+    beams = ((line, one.hypotheses[0].log_prob) for line, one in enumerate(found, start=1) if one.hypotheses)
+    gaps = {line: empty[line - 1].log_prob - log_prob for line, log_prob in beams}
+    return sorted((line for line, gap in gaps.items() if gap > 0), key=lambda line: -gaps[line])
+
+
 def first_empty_rank(system: RunOrSystem, sentence: str) -> int:
     """Return the rank of EOS in the first step: the size of the smallest beam that the empty translation enters."""
     translator = opened(system)
     return empty_rank(translator.model, memory_of(translator, sentence))
+
+
+def empty_log_prob(system: RunOrSystem, sentence: str) -> float:
+    """Return the log-probability of the empty translation of a sentence."""
+    translator = opened(system)
+    end = torch.tensor([[EOS]], device=translator.model.device)
+    return forced_decode(translator.model, memory_of(translator, sentence), end)[0].log_prob
 
 
 @torch.inference_mode()

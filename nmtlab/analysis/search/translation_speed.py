@@ -24,7 +24,7 @@ import torch
 
 from nmtlab.analysis.access.needs import in_direction
 from nmtlab.evaluation.scores import bleu, default_tokenizer
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, log_axis, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, SOLID, dressed, log_axis, name_in_lines, styles
 from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.served import ServedSystem
@@ -210,7 +210,7 @@ def efficiency_figure(
         measured: rows of `medians` on one text and machine, with a column `frontier`; the index holds their keys.
         cost: column of `COSTS`.
         title: what was measured.
-        published: systems measured elsewhere, as of `published_efficiency`, as a faint layer.
+        published: systems measured elsewhere, as of `published_efficiency`, drawn after a click in the legend.
         chosen: key of the row to mark.
     """
     figure = go.Figure()
@@ -219,6 +219,7 @@ def efficiency_figure(
         figure.add_scatter(
             x=systems[cost], y=systems["bleu"], mode="markers", name=f"WNMT 2018, {processor.upper()}",
             marker={"symbol": _SYMBOLS[processor], "size": 8, "color": FAINT}, text=systems["system"],
+            visible="legendonly",
             hovertemplate="%{text}: BLEU %{y:.2f}, %{x:,.4~g}<br>on another text and machine"
             f"<extra>WNMT 2018, {processor.upper()}</extra>",
         )  # fmt: skip
@@ -233,22 +234,51 @@ def efficiency_figure(
         x=ring[cost], y=ring["bleu"], mode="markers", name="selected", showlegend=False, hoverinfo="skip",
         marker={"symbol": "circle-open", "size": 20, "color": COLOURS[6], "line": {"width": 2}},
     )  # fmt: skip
-    figure.update_xaxes(title_text=COSTS[cost], **log_axis([*measured[cost], *faint[cost]]))
+    axes = [log_axis(costs) for costs in ([*measured[cost], *faint[cost]], measured[cost])]
+    ticks = {value: text for axis in axes for value, text in zip(axis["tickvals"], axis["ticktext"], strict=True)}
+    figure.update_xaxes(
+        title_text=COSTS[cost], type="log", tickmode="array", tickvals=[*ticks], ticktext=[*ticks.values()]
+    )
     figure.update_yaxes(title_text="BLEU")
     figure.update_layout(legend=BELOW, margin_b=110)
     return dressed(figure, title, 520)
 
 
+def efficiency_finding(measured: pd.DataFrame, cost: str) -> str:
+    """Return what reaches the best BLEU at the least cost, and what the cheapest setting loses.
+
+    Args:
+        measured: rows of `medians` on one text and machine, with a column `frontier`.
+        cost: column of `COSTS`.
+    """
+    good = measured[measured["bleu"] > measured["bleu"].max() - NOISE]
+    chosen, cheapest = good.loc[good[cost].idxmin()], measured.loc[measured[cost].idxmin()]
+    best = f"{_setting(chosen)}: the best BLEU, {chosen['bleu']:.1f}, at the least cost, {_cost(chosen, cost)}."
+    if cheapest["bleu"] > chosen["bleu"] - NOISE:
+        return best
+    lost = f"{chosen['bleu'] - cheapest['bleu']:.1f} BLEU less at {_cost(cheapest, cost)}"
+    return f"{best} {_setting(cheapest)}: {lost}."
+
+
+def _setting(row: pd.Series) -> str:
+    return f"{row['engine']} {row['precision']} with beam {row['beam_size']}"
+
+
+def _cost(row: pd.Series, cost: str) -> str:
+    name, _, unit = COSTS[cost].rpartition(", ")
+    return f"{row[cost]:.3g} {unit} of {name}"
+
+
 def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str) -> None:
-    """Add a trace for each run, engine and precision: its points on the front are filled, and say their beam size."""
+    """Add a trace for each run, engine and precision: its points on the front are filled."""
     way = measured["engine"] + " " + measured["precision"]
     names = measured["run"] + ", " + way if measured["run"].nunique() > 1 else way
-    colours = styles(names)
+    colours = styles(names, SOLID)
     for name, rows in measured.groupby(names, sort=False):
         on_front = rows["frontier"]
         figure.add_scatter(
             x=rows[cost], y=rows["bleu"], mode="markers+text", name=name_in_lines(name),
-            text=("beam " + rows["beam_size"].astype(str)).where(on_front, ""), textposition="top center",
+            text="beam " + rows["beam_size"].astype(str), textposition="top center",
             marker={
                 "symbol": on_front.map({True: "circle", False: "circle-open"}).tolist(), "size": 11,
                 "color": colours[name]["color"], "line": {"width": 2, "color": colours[name]["color"]},

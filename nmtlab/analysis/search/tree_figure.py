@@ -12,7 +12,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.figures.marks import with_nodes
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, see_through
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, readable, see_through
+from nmtlab.figures.words import number
 
 APART = 2
 """Least number of pixels between two labels, across or down."""
@@ -104,8 +105,8 @@ def placed_labels(nodes: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     edge = -scale.low * scale.log_prob
     taken = [_box(x[row], y[row], _NODE, _NODE) for row in np.flatnonzero(nodes["kind"] != "branch")]
     found = []
-    for row, node in enumerate(nodes.itertuples()):
-        label = short(node.piece)
+    labels = map(short, readable(nodes["piece"]))
+    for row, (node, label) in enumerate(zip(nodes.itertuples(), labels, strict=True)):
         width = _width(label)
         for place in _places(node.kind, width):
             box = _box(x[row] + place.right, y[row] + place.down, width / 2, _LINE / 2)
@@ -167,12 +168,15 @@ def _lives(tree: pd.DataFrame) -> pd.Series:
 
 _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[6]
 _TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#444444"}
-_HEIGHT, _TOP, _BOTTOM = 680, 70, 110
+_HEIGHT, _TOP, _BOTTOM = 680, 45, 110
 _ABOVE = 22  # pixels above log-probability 0, for a label
 _NARROWEST = 1000
 """Pixels between the axes on a page of 1280 pixels."""
 _DEEPER = 2.0
 """How far below the beam's least probable hypothesis, in multiples of its log-probability, a reference is drawn."""
+_OUTSIDE = {"color": _EMPTY, "width": 2, "dash": "dot"}
+_BESIDE = {"font": {"color": _EMPTY}, "x": 1, "xanchor": "right", "yanchor": "bottom"}
+"""Line and label of the empty translation outside the beam."""
 _CROWDED = 300  # hypotheses that would make a grey plane
 _NEAR = 16  # pixels between a node and a label beside it; a line leads to one further away
 
@@ -183,6 +187,7 @@ def tree_figure(
     title: str = "Beam search tree",
     beyond: pd.DataFrame | None = None,
     marked: pd.DataFrame | None = None,
+    empty: float | None = None,
 ) -> go.Figure:
     """Draw the hypotheses of a search, by step and log-probability, with lines from each to its continuations.
 
@@ -196,6 +201,7 @@ def tree_figure(
         beyond: rows of `reference_path`, to draw the reference where the beam does not hold it: its nodes
             there have slot 0.
         marked: rows of `path_to`, to be marked.
+        empty: log-probability of the empty translation, to draw it where the beam never holds it.
     """
     if until is not None and until >= tree["step"].max():
         until = None  # with the rest of a longer reference
@@ -207,6 +213,8 @@ def tree_figure(
         figure.add_trace(_path(marked))
     for label in _until(placed_labels(labelled_nodes(tree, beyond, marked), scale), until).itertuples():
         figure.add_annotation(_written(label))
+    if empty is not None and not _empty(tree).any():
+        figure.add_hline(empty, line=_OUTSIDE, annotation={**_BESIDE, "text": f"empty translation, {number(empty)}"})
     shown = [_until(rows, until) for rows in (tree, beyond) if rows is not None]
     nodes = pd.concat(shown)[["step", "log_prob", "piece"]]
     with_nodes(figure, nodes[nodes["piece"] != ""].drop_duplicates().itertuples(index=False, name=None))

@@ -17,7 +17,7 @@ from nmtlab.analysis.lexical.embedding_norms import spearman
 from nmtlab.analysis.states.token_states import Where, token_states
 from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.figures.marks import Side, some_words, with_words
-from nmtlab.figures.theme import COLOURS, dressed, plain
+from nmtlab.figures.theme import COLOURS, dressed, plain, readable
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -113,7 +113,7 @@ def projection_figure(
         drawn = some_words(of_run, _MAX_POINTS, also)
         figure.add_scatter(
             x=drawn["x"], y=drawn["y"], mode="markers", meta=run, showlegend=False,
-            text=[plain(word) for word in drawn["word"]], customdata=drawn[["word", "count"]],
+            text=[plain(word) for word in readable(drawn["word"])], customdata=drawn[["word", "count"]],
             marker={
                 "size": 5, "opacity": 0.7, "coloraxis": "coloraxis", "color": np.log10(drawn["count"].clip(lower=1)),
             },

@@ -1,6 +1,5 @@
 """Parts of a page that are folded until somebody opens them, and which of a page's are open."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import ipywidgets as widgets
@@ -14,6 +13,7 @@ class Fold(widgets.VBox):
     """A folded part of a page; what is in it is first drawn when it is opened.
 
     Args:
+        name: in the address of a page.
         title: what is in it, as a question or a noun.
         body: from top to bottom; a section stands for its parts.
         opened: whether it is open at first.
@@ -21,9 +21,8 @@ class Fold(widgets.VBox):
 
     opened = traitlets.Bool()
 
-    def __init__(self, title: str, *body: widgets.Widget | Section, opened: bool = False) -> None:
-        self.name = re.sub(r"\W+", "-", title.lower()).strip("-")
-        self.sections = sections_of(body)
+    def __init__(self, name: str, title: str, *body: widgets.Widget | Section, opened: bool = False) -> None:
+        self.name, self.sections = name, sections_of(body)
         self._head = widgets.Button(description=title)
         self._head.add_class("nmtlab-fold-head")
         self._head.on_click(lambda _: self.set_trait("opened", not self.opened))

@@ -50,9 +50,9 @@ class Page(widgets.VBox):
         rail: Sequence[widgets.Widget] = (),
         refresh: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
-        folds = [one for one in body if isinstance(one, Fold)]
+        self.folds = [one for one in body if isinstance(one, Fold)]
         self.about, self._refresh, self.sections = about, refresh, [*sections, *sections_of(body)]
-        self.state = {**state, "open": OpenFolds(folds)} if folds else state
+        self.state = {**state, "open": OpenFolds(self.folds)} if self.folds else state
         self.body, self.rail = widgets.VBox(placed(body)), widgets.VBox([*rail])
         self._homes = dict(homes_of((self.rail, self.body)))
         self._waiting: dict[Section, set[str]] = {}

@@ -98,7 +98,9 @@ def _markup(shown: Iterable[widgets.Widget]) -> Iterator[str]:
 
 
 def _table(table: Table) -> str:
-    frame = table.frame
+    if not len(table.frame):
+        return f"<h3>{escape(table.title)}</h3><p>{escape(table.why)}</p>"
+    frame = table.shown
     if table.pickable and table.multiple:
         frame = frame.loc[list(table.value or ())]
         if table.labels:

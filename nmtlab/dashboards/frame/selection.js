@@ -25,7 +25,7 @@ function render({ model, el }) {
   };
   clear.onclick = () => choose("");
 
-  const line = ({ name, side, tokens, marked, wrong, dir }) => {
+  const line = ({ name, side, tokens, shown, marked, wrong, dir }) => {
     const row = make("div", "nmtlab-tokens");
     row.setAttribute("role", "toolbar"); // one stop of the tab key, then arrow keys
     row.setAttribute("aria-label", name);
@@ -33,7 +33,9 @@ function render({ model, el }) {
     words.dir = dir;
     row.append(make("span", "nmtlab-tokens-name", name), words);
     tokens.forEach((word, place) => {
-      const button = make("button", wrong.includes(place) ? "nmtlab-wrong" : "", word);
+      const button = make("button", wrong.includes(place) ? "nmtlab-wrong" : "");
+      if (shown[place] === `·${word}`) button.append(make("span", "nmtlab-joint", "·"), word);
+      else button.append(shown[place]);
       const value = `${side}:${place + 1}:${word}`;
       const picked = marked.includes(place);
       button.dir = "auto";

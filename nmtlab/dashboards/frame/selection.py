@@ -14,7 +14,7 @@ from nmtlab.dashboards.frame.links import links_of_token
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.marks import Side, Token
-from nmtlab.figures.theme import is_right_to_left, isolated
+from nmtlab.figures.theme import is_right_to_left, isolated, readable
 from nmtlab.runs.run import Run
 
 _HERE = Path(__file__).parent
@@ -137,7 +137,7 @@ class Selection(anywidget.AnyWidget):
         token = self.token
         self.lines = [self._drawn(line, token) for line in self._lines]
         here = any(line["marked"] for line in self.lines)
-        self.said = _NONE if token is None else f"Selected: {isolated(token.bare)} ({_where(token, here)})"
+        self.said = _NONE if token is None else f"Selected: {isolated(*readable([token.bare]))} ({_where(token, here)})"
         self.links = [] if token is None else links_of_token(self._here, self._runs, self._sentence, token)
         for part in self._shown:
             part.mark(token)
@@ -145,8 +145,8 @@ class Selection(anywidget.AnyWidget):
     def _drawn(self, line: Line, token: Token | None) -> dict[str, object]:
         marked = token.places(line.side, line.tokens) if token else []
         return {
-            "name": line.name, "side": line.side, "tokens": list(line.tokens), "marked": marked,
-            "wrong": list(line.wrong), "dir": "rtl" if is_right_to_left(line.tokens) else "ltr",
+            "name": line.name, "side": line.side, "tokens": list(line.tokens), "shown": readable(line.tokens),
+            "marked": marked, "wrong": list(line.wrong), "dir": "rtl" if is_right_to_left(line.tokens) else "ltr",
         }  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def lines_of(weights: pd.DataFrame) -> list[Line]:
 
 def _marked(line: Mapping[str, Any]) -> str:
     marked = {*line["marked"], *line["wrong"]}
-    words = (f"<mark>{escape(word)}</mark>" if n in marked else escape(word) for n, word in enumerate(line["tokens"]))
+    words = (f"<mark>{escape(word)}</mark>" if n in marked else escape(word) for n, word in enumerate(line["shown"]))
     return " ".join(words)
 
 

@@ -6,12 +6,13 @@ import ipywidgets as widgets
 
 from nmtlab.analysis.access.texts import Text, by_title, sentences, texts
 from nmtlab.dashboards.frame.about import Sentence
+from nmtlab.dashboards.frame.chips import Chips, LongTable, panel
 from nmtlab.dashboards.frame.examples import example
 from nmtlab.dashboards.frame.saved import CHOOSER
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import of_one_pair
 from nmtlab.dashboards.widgets.controls import offer, row, show_if
-from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.figures.theme import isolated
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import is_blank
@@ -41,8 +42,10 @@ class SentenceChooser(widgets.VBox):
         self.chosen: Sequence[Run] = ()
         self._texts: Mapping[str, Text] = {}
         self._line, self._typed_last = 1, False
-        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
-        self.table = Table("Sentences: select one", pick="one", height="15em")
+        self._current = Note()
+        self._current.add_class("nmtlab-sentence")
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
+        self.table = LongTable("Sentences: select one", pick="one")
         self.typed = widgets.Text(
             placeholder="or type a sentence and press Enter", continuous_update=False, layout={"width": "100%"}
         )
@@ -52,18 +55,18 @@ class SentenceChooser(widgets.VBox):
         self.sections = [
             Section(inputs, (), self._offer),
             Section({*inputs, "text"}, (self.table,), self._show),
-            Section(self.inputs, (), self._settle),
+            Section(self.inputs, (self._current,), self._settle),
         ]
-        edit = widgets.Button(description="Edit sentence", tooltip="Copy the selected sentence into the box below")
-        edit.on_click(lambda _: self._edit())
-        self.empty = widgets.Button(
-            description="Clear", tooltip="Empty the box and return to the selected sentence", layout={"width": "6em"}
-        )
-        self.empty.on_click(lambda _: self._empty())
+        self._back = self._button("‹", "Previous sentence", lambda: self._step(-1))
+        self._on = self._button("›", "Next sentence", lambda: self._step(1))
+        edit = self._button("Edit", "Copy the selected sentence into the box below", self._edit)
+        self.empty = self._button("Clear", "Empty the box and return to the selected sentence", self._empty)
         self.table.observe(lambda change: self._note_picked(change["new"]), "value")
         self.typed.observe(lambda change: self._note_typed(change["new"]), "value")
         self._note_typed("")
-        super().__init__([row(self.text, edit), self.table, widgets.HBox([self.typed, self.empty])])
+        steps = row(Chips("Choose", self.table), self._back, self._on, edit, self.empty)
+        steps.add_class("nmtlab-steps")
+        super().__init__([self.text, self._current, steps, self.typed, panel(self.table)])
         self.add_class(CHOOSER)
 
     @property
@@ -107,7 +110,8 @@ class SentenceChooser(widgets.VBox):
     def shown_source(self) -> str:
         """The current sentence and where it comes from, for display."""
         if self._typed:
-            where = "Typed sentence"
+            cut = len(self._typed) > MAX_LETTERS
+            where = f"Typed sentence (cut after {MAX_LETTERS:,} letters)" if cut else "Typed sentence"
         elif self.line is not None:
             where = f"Line {self.line} of {self.text.value}"
         else:
@@ -137,6 +141,19 @@ class SentenceChooser(widgets.VBox):
         elif not self._typed:
             lines = self.table.frame.index
             self.table.choose([self._line if self._line in lines else 1])
+        place = self._place
+        self._back.disabled = place is None or place == 0
+        self._on.disabled = place is None or place == len(self.table.frame) - 1
+        self._current.say(self.shown_source if self.source else "")
+
+    @property
+    def _place(self) -> int | None:
+        """Where the current sentence is in the table, if it is in it."""
+        return None if self.line is None else self.table.frame.index.get_loc(self.line)
+
+    def _step(self, by: int) -> None:
+        if (place := self._place) is not None:
+            self.table.choose(self.table.frame.index[place + by : place + by + 1])
 
     def _note_picked(self, line: int | None) -> None:
         if line is not None:
@@ -153,6 +170,12 @@ class SentenceChooser(widgets.VBox):
     @property
     def _example(self) -> str:
         return example(self.chosen[0], self._workspace) if self.chosen else ""
+
+    @staticmethod
+    def _button(text: str, what: str, press: Callable[[], None]) -> widgets.Button:
+        made = widgets.Button(description=text, tooltip=what, layout={"width": "auto"})
+        made.on_click(lambda _: press())
+        return made
 
     def _edit(self) -> None:
         self.typed.value = self.source

@@ -12,6 +12,7 @@ from nmtlab.translation import Translator
 
 _MAX_OPEN = 8
 _MAX_PARAMETERS = 50_000_000
+_MAX_NAMED, _MAX_SEEDS = 2, 5  # corpora and seeds that are named
 
 
 def system_of(run: Run) -> Translator:
@@ -65,6 +66,27 @@ def left_out(runs: Sequence[Run], shown: Sequence[Run]) -> str:
         for pair, group in omitted.items()
     )
     return f"{len(shown)} of {len(runs)} shown: {reasons}." if reasons else ""
+
+
+def described_runs(runs: Iterable[Run], text: str = "") -> str:
+    """Return what a figure is of, for its subtitle: `small-tr-en (tr → en), dev, seeds 1–3`.
+
+    Args:
+        text: the text, if the figure is of one: `dev`, `a typed sentence`.
+    """
+    listed = list(runs)
+    trained = dict.fromkeys(f"{run.recipe.corpus.name} ({' → '.join(run.direction)})" for run in listed)
+    corpora = " and ".join(trained) if len(trained) <= _MAX_NAMED else f"{len(trained)} corpora"
+    seeds = sorted({run.recipe.training.seed for run in listed if run.recipe.model.neural})
+    return ", ".join(filter(None, [corpora, text, _named_seeds(seeds)]))
+
+
+def _named_seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) < 2:
+        return "".join(f"seed {seed}" for seed in seeds)
+    if seeds[-1] - seeds[0] == len(seeds) - 1:
+        return f"seeds {seeds[0]}–{seeds[-1]}"
+    return f"seeds {', '.join(map(str, seeds))}" if len(seeds) <= _MAX_SEEDS else f"{len(seeds)} seeds"
 
 
 @lru_cache(maxsize=_MAX_OPEN)

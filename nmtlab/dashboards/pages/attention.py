@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
+from nmtlab.analysis.attention.places import linked_sentences
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.attribution.contributions import contribution_figure, contributions
@@ -32,7 +33,6 @@ from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import isolated
 from nmtlab.runs.run import Run
-from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link
 from nmtlab.workspace import Workspace
 
@@ -201,7 +201,7 @@ class AttentionPage(Page):
             self.copies.show(pd.DataFrame(rows))
             yield
         for run in self._directed:
-            if (text := _linked_sentences(run)) and not PEAK_COUNTS.answers(run):
+            if (text := linked_sentences(run)) and not PEAK_COUNTS.answers(run):
                 PEAK_COUNTS.of(run, corpus=text, part="dev")
                 self._show_measured()
             yield
@@ -298,12 +298,3 @@ def _first_word(run: Run) -> dict[str, str | float]:
     first, linked = (round(counts[of].sum() / counts["words"].sum(), 3) for of in ("first", "first_linked"))
     over = f"{len(counts)} {part} sentences"
     return {"peaks on the first word": first, "links to the first word": linked, "both counted in": over}
-
-
-def _linked_sentences(run: Run) -> ParallelCorpus | None:
-    """Return the sentences packed with a run, if they are in its direction and have word links."""
-    text = run.sentences
-    try:
-        return text if text and text.direction == run.direction and kept_links(text, "dev") else None
-    except CorpusError:
-        return None

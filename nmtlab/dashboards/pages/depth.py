@@ -45,8 +45,8 @@ def depth_page(workspace: Workspace | None = None) -> Page:
     sections = [g, Section(("runs",), (hint,), explain)]
     body = [
         g.answer, g.chart, hint,
-        Fold("Does g come to grow during training?", answers(SLOPES_OF_G, runs)),
-        Fold("Slope of g per layer, and its correlation with depth", g.table),
+        Fold("training", "Does g come to grow during training?", answers(SLOPES_OF_G, runs)),
+        Fold("slopes", "Slope of g per layer, and its correlation with depth", g.table),
     ]  # fmt: skip
     return Page(PAGE, {"runs": runs.table}, sections, body, [runs], runs.refresh)
 

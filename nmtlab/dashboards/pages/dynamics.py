@@ -6,7 +6,7 @@ import pandas as pd
 from nmtlab.analysis.access.needs import NEURAL
 from nmtlab.analysis.access.translations import TRANSLATED
 from nmtlab.analysis.comparison.recipes import RECIPES, differing_settings
-from nmtlab.analysis.dynamics.convergence import CONVERGENCE, FLOOR, TRAIN_PERPLEXITY, convergence
+from nmtlab.analysis.dynamics.convergence import CONVERGENCE, FLOOR, TRAIN_PERPLEXITY, learned
 from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE, GRADIENT_SIZES, LOSS_CURVE, gradient_quantiles
 from nmtlab.analysis.dynamics.signals import SIGNALS
 from nmtlab.dashboards.frame.about import About
@@ -39,7 +39,7 @@ PAGE = About(
 
 FIRST = tuple(f"deep-de-en.{name}" for name in ("post-layernorm", "pre-layernorm", "post-scalenorm", "pre-scalenorm"))
 _VERDICTS = {
-    "step": "since update", "best_bleu": "best BLEU", "bleu": "last BLEU", "perplexity": "last perplexity",
+    "step": "reached at update", "best_bleu": "best BLEU", "bleu": "last BLEU", "perplexity": "last perplexity",
     "rising": "still rising at the end",
 }  # fmt: skip
 
@@ -112,11 +112,9 @@ def _named_terms(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def _verdicts(runs: list[Run]) -> pd.DataFrame:
-    """Return whether runs learned; `convergence` says `converged` of a training that may still improve."""
-    found = convergence(runs).round(2)
-    verdicts = found["verdict"].replace({"converged": "learned", "plateaued": "did not learn"})
-    rising = (found["bleu"] == found["best_bleu"]).map({True: "yes", False: "no"})
-    return found.assign(verdict=verdicts, rising=rising).rename(columns=_VERDICTS)
+    """Return whether runs learned, and whether they were still rising."""
+    found = learned(runs).round(2)
+    return found.assign(rising=found["rising"].map({True: "yes", False: "no"})).rename(columns=_VERDICTS)
 
 
 def _quantiles(runs: list[Run]) -> pd.DataFrame:

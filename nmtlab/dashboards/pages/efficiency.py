@@ -12,17 +12,19 @@ from nmtlab.analysis.search.translation_speed import (
     PLACE,
     SETTING,
     efficiency_figure,
+    efficiency_finding,
     frontier,
     medians,
     published_efficiency,
     stored_efficiency,
 )
 from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.workspace import Workspace
 
@@ -36,15 +38,14 @@ PAGE = About(
 
 _NONE = "Nothing measured yet: run 'nmtlab efficiency RUN' for one run or more."
 _ELSEWHERE = (
-    "The faint points, systems of the efficiency task of WNMT 2018 (Birch et al. 2018; newstest2015), were measured on "
-    "another text and other hardware: do not compare them with these."
+    "The faint points that the legend offers, systems of the efficiency task of WNMT 2018 (Birch et al. 2018; "
+    "newstest2015), were measured on another text and other hardware: do not compare them with these."
 )
-_WIDE = {"width": "26em"}
 _IDLE = 0.5  # load average up to which a machine counts as idle
 _COLUMNS = {
-    "front": "front", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
+    "front": "Pareto", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
     "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "milliseconds": "ms per sentence",
-    "processor_milliseconds": "ms of processor",
+    "processor_milliseconds": "CPU ms per sentence",
     "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "on disk, MiB", "rounds": "rounds",
 }  # fmt: skip
 
@@ -58,11 +59,9 @@ class EfficiencyPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._stored = self._found = self._shown = pd.DataFrame()
-        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "56em", "max_width": "100%"})
-        self.cost = widgets.Dropdown(
-            description="Cost", options=[(name, cost) for cost, name in COSTS.items()], layout=_WIDE
-        )
-        self.hint, self.damaged, self.chart = Note(), Note(), Chart()
+        self.text = widgets.Dropdown(description="Text", options=[])
+        self.cost = widgets.Dropdown(description="Cost", options=[(name, cost) for cost, name in COSTS.items()])
+        self.answer, self.hint, self.damaged, self.chart = Answer(), Note(), Note(), Chart()
         self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
         self.chart.on_click(self._clicked)
         self._look()
@@ -70,10 +69,18 @@ class EfficiencyPage(Page):
             PAGE,
             {"text": self.text, "cost": self.cost, "line": self.lines},
             [
-                Section(("text", "cost"), (self.hint, self.lines), self._show_lines),
-                Section(("text", "cost", "line"), (self.chart,), self._draw),
+                Section(("text", "cost"), (), self._read),
+                Section(("text", "cost"), (self.lines,), self._list),
+                Section(("text", "cost"), (self.hint,), self._explain),
+                Section(("text", "cost", "line"), (self.answer, self.chart), self._draw),
             ],
-            [self.hint, self.damaged, self.chart, self.lines],
+            [
+                self.damaged,
+                self.answer,
+                self.chart,
+                Fold("settings", "What was measured of each setting?", self.lines),
+                Fold("method", "How was it measured?", self.hint),
+            ],
             [self.text, self.cost],
             self._look,
         )
@@ -89,22 +96,29 @@ class EfficiencyPage(Page):
         offer(self.text, tuple(dict.fromkeys(_place(line) for line in self._found.itertuples())))
         return ("text",)
 
-    def _show_lines(self) -> None:
+    def _read(self) -> None:
         self._shown = pd.DataFrame()
-        if not self.text.value:
-            self.hint.say(_NONE if self._stored.empty else "Choose what to show.")
-            return
-        found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
-        keys = pd.Index([_key(line) for line in found.itertuples()])
-        self._shown = found.assign(frontier=frontier(found, self.cost.value, margin=NOISE)).set_index(keys)
-        self.lines.show(_table(self._shown))
-        self.hint.say(f"{_measured(self._shown)} {_ELSEWHERE}")
+        if self.text.value:
+            found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
+            keys = pd.Index([_key(line) for line in found.itertuples()])
+            self._shown = found.assign(frontier=frontier(found, self.cost.value, margin=NOISE)).set_index(keys)
+
+    def _list(self) -> None:
+        if len(self._shown):
+            self.lines.show(_table(self._shown))
+
+    def _explain(self) -> None:
+        if len(self._shown):
+            self.hint.say(f"{_measured(self._shown)} {_ELSEWHERE}")
 
     def _draw(self) -> None:
-        if len(self._shown):
+        if self._shown.empty:
+            self.answer.say(_NONE if self._stored.empty else "Choose what to show.")
+        else:
             title = f"BLEU and {COSTS[self.cost.value].partition(',')[0]} on {self._shown['corpus'].iloc[0]}"
             chosen = self.lines.value or ""
             self.chart.show(efficiency_figure(self._shown, self.cost.value, title, published_efficiency(), chosen))
+            self.answer.say(efficiency_finding(self._shown, self.cost.value))
 
     def _clicked(self, point: dict[str, Any]) -> None:
         if point["customdata"]:

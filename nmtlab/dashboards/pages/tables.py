@@ -9,13 +9,14 @@ import pandas as pd
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.links import line_key
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.parts.trainings import Trainings
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import offer, row, show_if
-from nmtlab.dashboards.widgets.note import Note, heading
+from nmtlab.dashboards.widgets.controls import offer, show_if
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.grids.declared.declaration import Table as Declaration
 from nmtlab.grids.declared.labels import caveats, drawn_labels, labelled, published_name, system_labels
@@ -29,7 +30,7 @@ from nmtlab.grids.running.cells import NOT_RUN
 from nmtlab.thesis.claims.declared import declared_claims
 from nmtlab.thesis.claims.verdicts import measured_claims, overall
 from nmtlab.thesis.measured import all_measured
-from nmtlab.thesis.shown.tables import table_figure
+from nmtlab.thesis.shown.tables import table_figure, table_finding
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -43,7 +44,6 @@ PAGE = About(
 )
 
 _FIRST = "table-3.6.small"
-_WIDE = {"width": "36em"}
 
 
 class TablesPage(Page):
@@ -52,18 +52,16 @@ class TablesPage(Page):
     def __init__(self, workspace: Workspace) -> None:
         self._stored = {one.name: one for one in all_measured(workspace)}
         titles = [(f"{one.table.name}, {one.scale}: {one.table.title}", name) for name, one in self._stored.items()]
-        self.table = widgets.Dropdown(description="Table", options=titles, layout=_WIDE)
+        self.table = widgets.Dropdown(description="Table", options=titles)
         self.measure = widgets.Dropdown(description="Measure", options=[])
         self.draw = widgets.ToggleButtons(
             description="Draw", options=[("differences", "difference"), ("values", "value")]
         )
-        self.chart, self.hint = Chart(), Note()
-        self.lines = Table(
-            "Means over the seeds, with 95 % intervals: select a line for its runs", pick="one", height="24em"
-        )
-        self.claims = Table("Claims about this table", height="16em")
+        self.answer, self.chart, self.hint = Answer(), Chart(), Note()
+        self.lines = Table("Means over the seeds: select a line for its trainings", pick="one", height="24em")
+        self.claims = Table("Claims", height="24em")
         self.trainings, self._workspace = Trainings(workspace, PAGE), workspace
-        self._cells = self._whole = self._summary = pd.DataFrame()
+        self._cells = self._whole = self._summary = self._begun = pd.DataFrame()
         self._drawn_lines: dict[str, str] = {}
         self.chart.on_click(self._clicked)
         if _FIRST in self._stored:
@@ -74,18 +72,23 @@ class TablesPage(Page):
         }  # fmt: skip
         line = {"table", "measure", "line"}
         sections = [
-            Section(("table",), (self.claims,), self._open),
-            Section(("table", "measure"), (self.hint, self.lines), self._sum_up),
-            Section(("table", "measure", "draw"), (self.chart,), self._draw),
+            Section(("table",), (), self._open),
+            Section(("table",), (self.claims,), self._judge),
+            Section(("table", "measure"), (), self._sum_up),
+            Section(("table", "measure"), (self.hint,), self._explain),
+            Section(("table", "measure"), (self.lines,), self._list),
+            Section(("table", "measure", "draw"), (self.answer, self.chart), self._draw),
             Section(line, (self.trainings.table,), self._offer),
             Section(line | {"training"}, (self.trainings.lines,), self.trainings.look),
             Section(line | {"training", "sentence"}, (self.trainings.selection,), self.trainings.look_closer),
         ]
+        self._behind = Fold("behind", "Which trainings and sentences are behind a number?", self.lines, self.trainings)
         body = [
-            row(self.table, self.measure, self.draw), self.hint, self.chart, self.lines, self.claims,
-            heading("Runs behind the selected number"), self.trainings,
+            self.answer, self.chart, self._behind,
+            Fold("claims", "What do the claims about this table say?", self.claims),
+            Fold("sources", "Where are the numbers from, and how are they compared?", self.hint),
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body)
+        super().__init__(PAGE, state, sections, body, [self.table, self.measure, self.draw])
 
     @property
     def _chosen(self) -> Results:
@@ -97,7 +100,7 @@ class TablesPage(Page):
 
     def _open(self) -> None:
         """Read the numbers of the chosen table."""
-        self._cells = self._whole = self._summary = pd.DataFrame()
+        self._cells = self._whole = self._summary = self._begun = pd.DataFrame()
         if self.table.value is None:
             return
         stored = self._chosen
@@ -107,35 +110,47 @@ class TablesPage(Page):
         offer(self.measure, [(metric.label, metric.key) for metric in metrics])
         show_if(stored.table.baseline, self.draw)
         self._cells, self._whole = cells, whole
-        claims = [claim for claim in declared_claims() if claim.stored == stored.name]
+
+    def _judge(self) -> None:
+        claims = [claim for claim in declared_claims() if claim.stored == self.table.value]
         if claims:
-            self.claims.show(overall(measured_claims(stored.folder, claims, self._workspace)))
+            self.claims.show(overall(measured_claims(self._chosen.folder, claims, self._workspace)))
 
     def _sum_up(self) -> None:
-        self._summary = pd.DataFrame()
-        if self.table.value is None:
-            self.hint.say("No measured table here yet: run 'nmtlab reproduce TABLE --save'.")
-        if self._whole.empty:
+        whole = self._whole
+        self._summary = self._begun = pd.DataFrame()
+        if len(whole):
+            summary = with_published(whole[whole["metric"] == self.measure.value], self._chosen.table)
+            begun = summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
+            self._summary, self._begun = summary, summary[begun]
+
+    def _list(self) -> None:
+        if self._summary.empty:
             return
-        stored, measure = self._chosen, self._measure
-        summary = with_published(self._whole[self._whole["metric"] == measure.key], stored.table)
-        begun = summary["row"].isin(self._cells.loc[self._cells["status"] != NOT_RUN, "row"])
-        self.lines.show(_lines(summary[begun], stored, _difference(stored.table, measure)))
+        self.lines.show(_lines(self._begun, self._chosen, _difference(self._chosen.table, self._measure)))
         if not self.lines.chosen:
             self.lines.choose(list(self.lines.frame.index[:1]))
-        not_begun = labelled(summary[~begun & (summary["missing"] > 0)], stored.table, stored.scale)["row"]
+
+    def _explain(self) -> None:
+        if self._summary.empty:
+            return
+        stored, measure, summary = self._chosen, self._measure, self._summary
+        waiting = summary[~summary["row"].isin(self._begun["row"]) & (summary["missing"] > 0)]
+        not_begun = labelled(waiting, stored.table, stored.scale)["row"]
         left_out = _missing(not_begun.unique()) + _earlier(self._cells, stored.table)
         self.hint.say(_provenance(stored, measure) + left_out, _reading(stored, measure))
-        self._summary = summary
 
     def _draw(self) -> None:
         if self._summary.empty:
+            self.answer.say("No measured table here yet: run 'nmtlab reproduce TABLE --save'.")
             return
         table, scale = self._chosen.table, self._chosen.scale
         named = drawn_labels(self._summary, table, scale)
         show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
         self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
         self.chart.show(table_figure(named, table.title, show, baseline, published_name(scale)))
+        found = labelled(self._begun, table, scale)
+        self.answer.say(table_finding(found, system_labels(table).get(table.baseline, ""), self._measure.better))
 
     def _offer(self) -> None:
         if self._summary.empty:
@@ -148,6 +163,7 @@ class TablesPage(Page):
         self.trainings.offer(picked, same_row[same_row["column"] == self._chosen.table.baseline], scored)
 
     def _clicked(self, point: dict[str, Any]) -> None:
+        self._behind.opened = True
         self.lines.choose([self._drawn_lines.get(line_key(point["meta"], point["customdata"][0]), "")])
 
 

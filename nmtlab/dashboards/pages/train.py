@@ -10,14 +10,15 @@ import pandas as pd
 from nmtlab.analysis.dynamics.convergence import TrainingProgress, training_progress
 from nmtlab.analysis.dynamics.curves import DEV_CURVE
 from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.links import links_to
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.parts.plan import Plan
 from nmtlab.dashboards.parts.settings import SettingsEditor
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import button, columns, offer, row
-from nmtlab.dashboards.widgets.note import Note, heading, html
+from nmtlab.dashboards.widgets.controls import button, offer, row
+from nmtlab.dashboards.widgets.note import Answer, Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.jobs import Job, list_jobs
@@ -46,19 +47,12 @@ class TrainPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.corpus = widgets.Dropdown(description="Corpus", options=workspace.corpus_names(), layout={"width": "30em"})
-        self.recipe = widgets.Dropdown(
-            description="Recipe", options=recipe_names(), value="transformer-tiny", layout={"width": "30em"}
-        )
-        self.name = widgets.Text(description="Name", layout={"width": "30em"})
-        self.settings = widgets.Text(
-            description="Settings",
-            placeholder="model.dropout=0.2 training.max_evaluations=5",
-            layout={"width": "30em"},
-            continuous_update=False,
-        )
+        self.corpus = widgets.Dropdown(description="Corpus", options=workspace.corpus_names())
+        self.recipe = widgets.Dropdown(description="Recipe", options=recipe_names(), value="transformer-tiny")
+        self.name = widgets.Text(description="Name")
+        self.settings = widgets.Text(description="Settings", placeholder="model.dropout=0.2 …", continuous_update=False)
         self.start = button("Start training", self._start, self.guarded, button_style="primary")
-        self.recipe_note, self.hint = Note(), Note()
+        self.recipe_note, self.hint = Note(), Answer()
         self.plan, self.editor = Plan(self.guarded), SettingsEditor(self.settings, self.guarded)
         self.jobs = Table("Trainings started here", pick="one", height="13em")
         about = "Save a checkpoint and stop; can be resumed"
@@ -75,14 +69,16 @@ class TrainPage(Page):
             Section(("corpus", "recipe", "settings", "field"), (), self._explain),
             Section(("corpus", "recipe", "settings"), (self.plan,), self._estimate),
         ]
-        watching = widgets.VBox([self.hint, self.progress, self.links])
-        body = [
-            heading("New training"), row(self.corpus, self.recipe), self.recipe_note,
-            row(self.settings, self.name, self.start), self.plan, self.editor,
-            heading("Trainings"), columns(widgets.VBox([self.jobs, row(self.stop, self.resume)]), watching),
-            columns(self.curve, self.printed),
+        rail = [
+            heading("New training"), self.corpus, self.recipe, self.recipe_note, self.settings, self.name, self.start,
+            self.plan,
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, refresh=self._look)
+        body = [
+            self.hint, self.progress, self.links, self.curve, self.jobs, row(self.stop, self.resume),
+            Fold("log", "What did the training print?", self.printed),
+            Fold("settings", "Which settings does the recipe have, and what do they mean?", self.editor),
+        ]  # fmt: skip
+        super().__init__(PAGE, state, sections, body, rail, self._look)
 
     def _settled(self) -> Recipe:
         return find_recipe(self.recipe.value).with_settings(self.settings.value.split())

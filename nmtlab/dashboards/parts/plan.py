@@ -46,11 +46,11 @@ class Plan(widgets.VBox):
 
 
 def _described(cost: CostEstimate) -> str:
+    least, most = _duration(cost.minutes / 2), _duration(2 * cost.minutes)
     return (
         f"Plan: {cost.pairs:,} pairs, {_short(cost.parameters)} parameters; at most {cost.updates:,} updates "
-        f"({cost.epochs:,.0f} epochs) in {_duration(cost.minutes)} at the machine's present load, within a "
-        f"factor of two, or less if dev stops improving before; "
-        f"{_size(cost.memory_mib)} of memory, {_size(cost.disk_mib)} of disk."
+        f"({cost.epochs:,.0f} epochs) in {least} to {most} at the machine's present load; less if dev stops improving "
+        f"before. {_size(cost.memory_mib)} of memory, {_size(cost.disk_mib)} of disk."
     )
 
 

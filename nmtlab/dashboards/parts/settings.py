@@ -29,7 +29,8 @@ class SettingsEditor(widgets.VBox):
         self._recipe = recipe
         before = {field.name: field.value for field in explained_fields(recipe)}
         fields = {field.name: field for field in explained_fields(changed)}
-        self.table.show(pd.DataFrame([_line(field, before) for field in fields.values()], index=list(fields)))
+        shown = pd.DataFrame([_line(field, before) for field in fields.values()], index=list(fields))
+        self.table.show(shown if shown["in the recipe"].any() else shown.drop(columns="in the recipe"))
         if selected := fields.get(self.table.value):
             default = before.get(selected.name, selected.value)
             was = f" The recipe has {default or 'no text'}." if default != selected.value else ""

@@ -6,13 +6,45 @@ const lettered = (letters) => ({
     font-weight="bold" font-family="sans-serif" text-anchor="middle">${letters}</text></svg>`,
 });
 
+// Of downloaded figures, in the reader's units; remembered by the browser.
+const SIZES = { width: { usual: 140, least: 40, most: 400, unit: "mm wide" }, font: { usual: 9, least: 4, most: 24, unit: "pt letters" } };
+const sizeOf = (name) => Number(localStorage.getItem(`nmtlab-figure-${name}`)) || SIZES[name].usual;
+const [PER_MM, PER_PT] = [96 / 25.4, 96 / 72]; // pixels
+
+const sizeForm = () => {
+  const form = document.createElement("div");
+  form.className = "nmtlab-chart-size";
+  form.hidden = true;
+  form.append("Downloads: ");
+  for (const [name, { least, most, unit }] of Object.entries(SIZES)) {
+    const input = Object.assign(document.createElement("input"), { type: "number", min: least, max: most, value: sizeOf(name) });
+    input.onchange = () => {
+      input.value = Math.min(most, Math.max(least, input.value || SIZES[name].usual));
+      localStorage.setItem(`nmtlab-figure-${name}`, input.value);
+    };
+    const label = document.createElement("label");
+    label.append(input, ` ${unit} `);
+    form.append(label);
+  }
+  return form;
+};
+
+const download = (content, type, file) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = file;
+  link.click();
+  URL.revokeObjectURL(link.href);
+};
+
 async function render({ model, el }) {
   const plot = document.createElement("div");
   plot.className = "nmtlab-chart";
   const problem = document.createElement("div");
   problem.className = "nmtlab-message";
   problem.hidden = true;
-  el.append(plot, problem);
+  const sizes = sizeForm();
+  el.append(sizes, plot, problem);
   const plotly = globalThis.Plotly ?? (await shared.promise); // Voila's template loads it
   let drawn = 0;
   let width = 0; // of the last drawing; 0 if the current figure has not been drawn
@@ -55,31 +87,38 @@ async function render({ model, el }) {
     const label = labelAt(event);
     if (label) model.send(label);
   });
-  const size = () => ({ width: plot.offsetWidth, height: plot.offsetHeight });
+  // On paper all keeps its size beside the letters, which have the size that is asked for.
+  const paper = () => {
+    const scale = (sizeOf("font") * PER_PT) / (plot.layout.template?.layout?.font?.size ?? 12);
+    return { width: (sizeOf("width") * PER_MM) / scale, height: plot.offsetHeight, scale };
+  };
   const visible = () => plot.data.map((trace) => trace.visible ?? true);
   const lightLayout = () => (isDark(plot) ? recoloured(plot.layout, LIGHT) : plot.layout); // for paper
-  const asSvg = () => {
+  const asSvg = async () => {
     const data = JSON.parse(model.get("spec")).data.map((trace, place) => ({ ...trace, visible: visible()[place] }));
-    plotly.downloadImage({ data, layout: lightLayout() }, { format: "svg", filename: "nmtlab-figure", ...size() });
+    const { width, height, scale } = paper();
+    const drawn = { format: "svg", width, height, imageDataOnly: true };
+    const text = await plotly.toImage({ data, layout: lightLayout() }, drawn);
+    const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("width", `${sizeOf("width")}mm`);
+    svg.setAttribute("height", `${((height * scale) / PER_MM).toFixed(2)}mm`);
+    download(new XMLSerializer().serializeToString(svg), "image/svg+xml", "nmtlab-figure.svg");
   };
-  const asPdf = () => model.send({ pdf: { layout: lightLayout(), visible: visible(), ...size() } });
+  const asPdf = () => model.send({ pdf: { layout: lightLayout(), visible: visible(), ...paper() } });
   const config = {
     displaylogo: false,
     modeBarButtonsToRemove: ["lasso2d", "select2d"],
     modeBarButtonsToAdd: [
       { name: "svg", title: "Download as SVG", icon: lettered("SVG"), click: asSvg },
       { name: "pdf", title: "Download as PDF", icon: lettered("PDF"), click: asPdf },
+      { name: "size", title: "Size of downloads", icon: lettered("mm"), click: () => (sizes.hidden = !sizes.hidden) },
     ],
   };
   const answered = ({ file, failed }, buffers) => {
     problem.textContent = failed ?? "";
     problem.hidden = !failed;
-    if (!file) return;
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([buffers[0]], { type: "application/pdf" }));
-    link.download = file;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    if (file) download(buffers[0], "application/pdf", file);
   };
   const fit = new ResizeObserver(() => {
     if (plot.offsetWidth === width || !plot.offsetWidth) return;

@@ -31,7 +31,8 @@ def as_pdf(figure: go.Figure, shown: Mapping[str, Any]) -> bytes:
 
     Args:
         figure: as it was first drawn.
-        shown: its present `layout`; `visible`, that of each trace; `width` and `height` in pixels.
+        shown: its present `layout`; `visible`, that of each trace; `width` and `height` in pixels; `scale`, of a pixel
+            on paper to 1/96 inch.
 
     Raises:
         NmtlabError: kaleido or a browser for it is missing, or the browser fails.
@@ -46,7 +47,7 @@ def as_pdf(figure: go.Figure, shown: Mapping[str, Any]) -> bytes:
     present = go.Figure({"data": figure.data, "layout": shown["layout"]}, skip_invalid=True)
     for trace, visible in zip(present.data, shown["visible"], strict=True):
         trace.visible = visible
-    size = {"format": "pdf", "width": shown["width"], "height": shown["height"]}
+    size = {"format": "pdf"} | {name: shown[name] for name in ("width", "height", "scale")}
     try:
         return kaleido.calc_fig_sync(present, size, kopts={"mathjax": False})  # which it would fetch
     except (RuntimeError, KaleidoError) as error:  # those of its browser are all of the first kind

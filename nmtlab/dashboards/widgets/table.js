@@ -10,6 +10,8 @@ const make = (tag, name, text = "") => {
   return element;
 };
 const shown = (value) => (value === null ? "" : typeof value === "number" ? String(+value.toPrecision(4)) : String(value));
+const minus = (text) => text.replace(/(^|[\s(e])-(?=\d)/g, "$1−");
+const isNumbers = (text) => /^[-+−\d.,%±×()\s]*\d([-+−\d.,%±×()\s]|to)*$/.test(text); // such as an interval
 const decimals = (value) => (shown(value).split("e")[0].split(".")[1] ?? "").length;
 
 // How many decimals the numbers of a column have: as many as they need, if that is not more than three digits of the
@@ -20,9 +22,9 @@ const decimalsOf = (values) => {
   return Math.min(Math.max(0, ...numbers.map(decimals)), Math.max(2, 2 - Math.floor(Math.log10(largest))));
 };
 const aligned = (value, places) => {
-  if (typeof value !== "number") return shown(value);
+  if (typeof value !== "number") return isNumbers(shown(value)) ? minus(value) : shown(value);
   const text = value.toFixed(places);
-  return value !== 0 && Number(text) === 0 ? shown(value) : text;
+  return minus(value !== 0 && Number(text) === 0 ? shown(value) : text.replace(/^-(?=[0.]*$)/, ""));
 };
 const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : shown(a).localeCompare(shown(b)));
 
@@ -47,20 +49,23 @@ function render({ model, el }) {
   glossary.setAttribute("aria-label", "Glossary");
   head.append(title, search, count, files, glossary);
   const chosen = make("div", "nmtlab-table-chosen");
+  const why = make("p", "nmtlab-table-why");
   const scroll = make("div", "nmtlab-table-scroll");
   const table = make("table");
   if (model.get("pickable")) table.setAttribute("role", "grid");
   if (model.get("multiple")) table.setAttribute("aria-multiselectable", "true");
   scroll.append(table);
-  box.append(head, chosen, scroll);
+  box.append(head, why, chosen, scroll);
   el.append(box);
   let sorted = null; // {column, down}
+  let shownContent; // in the last drawing
+  let unfolded = false; // by the user, a table that shows its first rows only
   const folded = new Map(); // by group, where the user has folded or unfolded it
 
   const matching = () => {
     const { columns, rows } = JSON.parse(model.get("content"));
     rows.forEach((row, place) => (row.place = place));
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = search.value.replaceAll("−", "-").toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (row) => {
       const text = [row.group ?? "", ...row.cells.map(shown)].join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
@@ -138,26 +143,46 @@ function render({ model, el }) {
     return folded.get(group) ?? (all > MAX_OPEN && !rows.some((row) => model.get("chosen").includes(row.key)));
   };
 
-  const heading = (group, rows, hidden, width) => {
+  const heading = (group, rows, hidden) => {
     const button = make("button", "", `${hidden ? "▸" : "▾"} ${group} (${rows.length})`);
     button.setAttribute("aria-expanded", !hidden);
     button.onclick = () => {
       folded.set(group, !hidden);
       draw();
-      [...table.querySelectorAll(".nmtlab-table-group button")].find((one) => one.dataset.group === group).focus();
+      [...table.querySelectorAll("[data-group]")].find((one) => one.dataset.group === group).focus();
     };
     button.dataset.group = group;
+    return spanning(button);
+  };
+
+  // The first rows and the chosen ones; the others of a short list behind a button.
+  const first = (rows, places) => {
+    const chosen = new Set(model.get("chosen"));
+    const few = !unfolded && !search.value && model.get("first");
+    const most = few && rows.length > few + 1 ? few : MAX_ROWS;
+    const kept = rows.filter((row, place) => place < most || chosen.has(row.key));
+    const lines = kept.map((row) => line(row, places));
+    return most === few && kept.length < rows.length ? [...lines, rest(rows.length - kept.length)] : lines;
+  };
+
+  const rest = (more) => {
+    const button = make("button", "", `▸ ${more} more`);
+    button.setAttribute("aria-expanded", "false");
+    button.onclick = () => {
+      unfolded = true;
+      draw();
+      table.querySelector("tbody tr")?.focus();
+    };
+    return spanning(button);
+  };
+
+  const spanning = (button) => {
     const cell = make("th");
-    cell.colSpan = width;
+    cell.colSpan = JSON.parse(model.get("content")).columns.length + Number(model.get("multiple"));
     cell.append(button);
     const row = make("tr", "nmtlab-table-group");
     row.append(cell);
     return row;
-  };
-
-  const first = (rows, places) => {
-    const chosen = new Set(model.get("chosen"));
-    return rows.filter((row, place) => place < MAX_ROWS || chosen.has(row.key)).map((row) => line(row, places));
   };
 
   const body = (columns, found, all) => {
@@ -171,7 +196,7 @@ function render({ model, el }) {
     found.forEach((row) => groups.set(row.group, [...(groups.get(row.group) ?? []), row]));
     for (const [group, rows] of groups) {
       const hidden = isFolded(group, rows, all);
-      part.append(heading(group, rows, hidden, columns.length + Number(model.get("multiple"))));
+      part.append(heading(group, rows, hidden));
       if (!hidden) part.append(...first(rows, places));
     }
     return part;
@@ -227,11 +252,15 @@ function render({ model, el }) {
     scroll.style.maxHeight = model.get("height");
     const cut = found.length > MAX_ROWS && (sorted || found[0].group === undefined);
     const shortened = cut ? `first ${MAX_ROWS} of ` : "";
+    why.textContent = model.get("why");
+    why.hidden = all > 0;
+    scroll.hidden = count.hidden = !all;
     count.textContent = found.length === all ? `${shortened}${all}` : `${shortened}${found.length} matching, ${all} in total`;
     table.replaceChildren(header(columns, found), body(columns, found, all));
     markChosen();
     showNames();
-    if (box.dataset.drawn === undefined) showChosen();
+    if (shownContent !== model.get("content")) showChosen();
+    shownContent = model.get("content");
     box.dataset.drawn = Number(box.dataset.drawn ?? 0) + 1;
   };
 
@@ -253,9 +282,12 @@ function render({ model, el }) {
     else return;
     event.preventDefault();
   };
-  search.oninput = draw;
+  search.oninput = () => {
+    draw();
+    showChosen();
+  };
   draw();
-  model.on("change:content change:title", draw);
+  model.on("change:content change:title change:why", draw);
   model.on("change:marked", () => {
     const focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
     draw();

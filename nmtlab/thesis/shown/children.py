@@ -20,7 +20,7 @@ from nmtlab.thesis.measured import measured_cells
 from nmtlab.thesis.tables.transfer import CHILD_SIZE, FIGURE_3_1
 
 _MEASURED = ["metric", "seeds", "mean", "margin"]
-_HEAD, _BETWEEN, _FOOT = 75, 100, 120
+_HEAD, _BETWEEN, _FOOT = 65, 100, 120
 """Pixels above the panels, between them, and below them, for axis and legend."""
 
 _MAX_ACROSS = 2

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metrics
-from nmtlab.figures.theme import BELOW, dressed, styles
+from nmtlab.figures.theme import BELOW, SOLID, dressed, styles
 from nmtlab.figures.view import View
 from nmtlab.grids.declared.declaration import Scale
 from nmtlab.grids.declared.labels import labelled
@@ -55,7 +55,7 @@ def ways_figure(lines: pd.DataFrame) -> go.Figure:
     """
     pairs, ways = (list(dict.fromkeys(lines[name])) for name in ("row", "way"))
     figure = make_subplots(rows=1, cols=len(pairs), subplot_titles=[escape(pair) for pair in pairs])
-    style, beams = styles(ways), sorted(lines["beam"].unique())
+    style, beams = styles(ways, SOLID), sorted(lines["beam"].unique())
     for (way, pair), curve in lines.sort_values("beam").groupby(["way", "row"], sort=False):
         place = pairs.index(pair)
         aside = _ASIDE * (ways.index(way) - (len(ways) - 1) / 2)  # or intervals would hide each other

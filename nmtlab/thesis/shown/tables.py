@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from nmtlab.analysis.access.metric import Better
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
 from nmtlab.figures.view import View
@@ -66,14 +67,51 @@ def table_view(name: str, scale: Scale = "small", metric: str = "") -> View:
     shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
     show, baseline = "difference" if table.baseline else "value", system_labels(table).get(table.baseline, "")
     figure = table_figure(drawn_labels(lines, table, scale), table.title, show, baseline, published_name(scale))
+    finding = table_finding(labelled(begun, table, scale), baseline, find_metric(chosen).better)
     lines = labelled(begun[shown], table, scale).rename(columns={"published": published_name(scale)})
-    return View(lines, figure)
+    return View(lines, figure, finding=finding)
+
+
+def table_finding(lines: pd.DataFrame, baseline: str, better: Better) -> str:
+    """Return which systems beat the baseline, and on how many texts; or, without one, where each is best.
+
+    Args:
+        lines: rows of `results.summary.summary`, of one metric and of texts with runs.
+        baseline: as its column is called; empty for none.
+        better: the side that is better.
+    """
+    if not baseline:
+        return _best(lines.dropna(subset="mean"), better)
+    counts = {kind: _counted(lines[lines["verdict"] == kind], lines, better) for kind in ("better", "worse")}
+    said = [f"{kind.capitalize()} than {baseline}: {', '.join(found)}." for kind, found in counts.items() if found]
+    undecided = "" if said else f"No system differs from {baseline} by more than chance explains."
+    return " ".join(said) or (undecided if lines["difference"].notna().any() else "")
+
+
+def _counted(decided: pd.DataFrame, lines: pd.DataFrame, better: Better) -> list[str]:
+    """Return each system with its number of decided texts and the largest difference there, the most texts first."""
+    found = []
+    for system, some in sorted(decided.groupby("column"), key=lambda one: -len(one[1])):
+        whole = lines[(lines["column"] == system) & lines["difference"].notna()]
+        largest = some.loc[some["difference"].abs().idxmax(), "difference"]
+        up_to = f"{largest:+.2g}".replace("-", "−")
+        found.append(f"{system} on {len(some)} of {len(whole)} texts ({'up to ' if len(some) > 1 else ''}{up_to})")
+    return found
+
+
+def _best(lines: pd.DataFrame, better: Better) -> str:
+    if lines.empty or better == "zero" or lines["column"].nunique() < 2:
+        return ""
+    sign = 1 if better == "higher" else -1
+    wins = lines.loc[(sign * lines["mean"]).groupby(lines["row"]).idxmax(), "column"].value_counts()
+    named = ", ".join(f"{system} on {count}" for system, count in wins.items())
+    return f"{better.capitalize()}st of all systems: {named} of {lines['row'].nunique()} texts."
 
 
 def table_figure(
     lines: pd.DataFrame, title: str, show: Shown = "value", baseline: str = "", published: str = "published"
 ) -> go.Figure:
-    """Draw a panel per text, with a line per system: means with 95 % intervals, and published numbers.
+    """Draw a panel per text, measured ones first, with a line per system: means, 95 % intervals, published numbers.
 
     The intervals of values are those of seeds; those of shares and of differences cover sentences too, where
     translations are stored.
@@ -94,7 +132,9 @@ def table_figure(
         difference = drawn["published_number"] - drawn["row"].map(to)
         drawn = drawn.assign(published_number=difference)[drawn["column"] != baseline]
     drawn = drawn[drawn[_MEASURED[show][0]].notna() | drawn["published_number"].notna()]
-    pairs, systems = list(dict.fromkeys(drawn["row"])), _in_order(drawn)
+    systems = _in_order(drawn)
+    measured = set(drawn.loc[drawn["mean"].notna(), "row"])
+    pairs = sorted(dict.fromkeys(drawn["row"]), key=lambda row: row not in measured)
     across = max(1, min(len(pairs), _MAX_ACROSS))
     down = max(1, math.ceil(len(pairs) / across))
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
@@ -108,8 +148,8 @@ def table_figure(
     for place, pair in enumerate(pairs):
         panel = drawn[drawn["row"] == pair]
         kinds = panel["verdict"].map(_KINDS).fillna("")
-        measured = (_measured(panel[kinds == kind], show, kind) for kind in dict.fromkeys(("", *_KINDS.values())))
-        for trace in (_published(panel, published), *measured):
+        here = (_measured(panel[kinds == kind], show, kind) for kind in dict.fromkeys(("", *_KINDS.values())))
+        for trace in (_published(panel, published), *here):
             trace.update(showlegend=trace.name not in named, legendgroup=trace.name, meta=pair)
             trace.hovertemplate += f"<extra>{escape(pair)}</extra>"
             if len(trace.x):

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.figures.theme import BELOW, FAINT, dressed, see_through, spaced, styles
+from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, see_through, spaced, styles
 from nmtlab.figures.view import View
 from nmtlab.grids.declared.declaration import Scale
 from nmtlab.grids.results.statistics import ENOUGH_SEEDS
@@ -31,7 +31,7 @@ _DECIMALS = 9
 _NORMAL = 1.96
 """The 97.5th percentile of the normal distribution."""
 
-_HEAD, _BETWEEN, _FOOT = 75, 100, 120
+_HEAD, _BETWEEN, _FOOT = 65, 100, 120
 """Pixels above the panels, between them, and below them, for axis and legend."""
 
 _PANEL = 290
@@ -214,7 +214,7 @@ def worth_figure(replaced: pd.DataFrame) -> go.Figure:
         row_heights=heights or None, vertical_spacing=_BETWEEN / inside if len(pairs) > 1 else 0,
     )  # fmt: skip
     # The child alone has the first colour in the other figures.
-    style, named = styles(["", *systems]), set()
+    style, named = styles(["", *systems], SOLID), set()
     for row, panel in enumerate(panels, start=1):
         for system, lines in panel.groupby("system", sort=False):
             for trace in _worth_traces(lines, style[system]["color"]):
