@@ -13,7 +13,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.errors import NmtlabError
-from nmtlab.figures.theme import COLOURS, FAINT
 from nmtlab.grids.declared.declaration import Row, Scale
 from nmtlab.grids.declared.labels import pair_label, text_label
 from nmtlab.grids.results.collected import published
@@ -193,8 +192,7 @@ def _attention(stored: Stored) -> Shown:
         f"{lexical['mean'].abs().max():.1f} off. In {sink['place']} that is a sink: the first word has "
         f"{sink['mean']:.0f} points more of the peaks than of the links."
     )
-    colours = dict(zip(_SHIFTED, (FAINT, COLOURS[0], COLOURS[1]), strict=True))
-    figure = intervals_figure(lines, "words too far left, mean", {0: "", 1: "one word"}, colours=colours)
+    figure = intervals_figure(lines, "words too far left, mean", {0: "", 1: "one word"})
     return Shown(figure, finding, _seeds(lines))
 
 

@@ -21,11 +21,11 @@ class LongTable(Table):
     def send_rows(self) -> None:
         """Send the rows to the browser, now and whenever they change."""
         self._sent = True
-        self._send()
+        self._send_content()
 
-    def _send(self) -> None:
+    def _send_content(self) -> None:
         if self._sent:
-            super()._send()
+            super()._send_content()
 
 
 class Chips(anywidget.AnyWidget):

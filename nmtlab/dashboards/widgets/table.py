@@ -69,13 +69,13 @@ class Table(anywidget.AnyWidget):
         self.frame, self.why, self._groups = frame, why, groups
         self.shown = frame.assign(**{column: readable(frame[column].map(str)) for column in pieces})
         self._keys = {str(key): key for key in frame.index}
-        self._send()
+        self._send_content()
         self.chosen = [key for key in self.chosen if key in self._keys]
         self._chosen_in_browser()
         self.layout.display = "" if len(frame) or why else "none"
         self.fresh = True
 
-    def _send(self) -> None:
+    def _send_content(self) -> None:
         """Send the rows to the browser."""
         shown = self.shown
         rows = [

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.figures.theme import COLOURS, FAINT, dressed, plain
+from nmtlab.figures.theme import COLOURS, FAINT, SOLID, dressed, plain, styles
 
 HEIGHT = 200
 """Pixels of such a figure."""
@@ -22,7 +22,6 @@ def intervals_figure(
     axis: str,
     guides: Mapping[float, str],
     thesis: Mapping[str, float] | None = None,
-    colours: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """Draw means with 95 % intervals, a line for each place, one below the other for each series.
 
@@ -31,15 +30,14 @@ def intervals_figure(
         axis: what the numbers are.
         guides: what vertical lines are called, by where they are.
         thesis: the thesis' number of a place, if it has one.
-        colours: of some series; the others have those of the theme in order.
     """
     places, names = list(dict.fromkeys(lines["place"])), list(dict.fromkeys(lines["series"]))
-    figure = go.Figure()
+    figure, style = go.Figure(), styles(names, SOLID)
     for at, name in guides.items():
         figure.add_vline(at, line={"color": FAINT, "width": 1, "dash": "dot"})
         figure.add_annotation(_text(name, FAINT), x=at, y=1, yref="paper", yanchor="bottom", yshift=-2)
     for number, name in enumerate(names):
-        of, colour = lines[lines["series"] == name], _colour(name, number, colours)
+        of, colour = lines[lines["series"] == name], style[name]["color"]
         up: float = _APART * ((len(names) - 1) / 2 - number)
         ys = [up - places.index(place) for place in of["place"]]
         figure.add_scatter(
@@ -53,9 +51,9 @@ def intervals_figure(
         )  # fmt: skip
         if name:
             _label_line(figure, of.iloc[0], ys[0], plain(name), colour, lines)
-    for place, number in (thesis or {}).items():
+    for place, printed in (thesis or {}).items():
         figure.add_scatter(
-            x=[number], y=[-places.index(place)], mode="markers", showlegend=False, name="thesis",
+            x=[printed], y=[-places.index(place)], mode="markers", showlegend=False, name="thesis",
             marker={"size": 9, "symbol": "diamond-open", "color": COLOURS[1], "line": {"width": 1.5}},
             hovertemplate="the thesis, on another text: %{x:+.1f}<extra></extra>",
         )  # fmt: skip
@@ -77,8 +75,9 @@ def curves_figure(lines: pd.DataFrame, axes: tuple[str, str], guide: float | Non
     if guide is not None:
         figure.add_hline(guide, line={"color": FAINT, "width": 1, "dash": "dot"})
     names = list(dict.fromkeys(lines["series"]))
+    style = styles(names, SOLID)
     for number, name in enumerate(names):
-        of, colour = lines[lines["series"] == name].sort_values("size"), _colour(name, number, None)
+        of, colour = lines[lines["series"] == name].sort_values("size"), style[name]["color"]
         places = [sizes.index(size) + 0.06 * (number - (len(names) - 1) / 2) for size in of["size"]]
         figure.add_scatter(
             x=places, y=of["mean"], mode="lines+markers", line={"color": colour, "width": 2}, marker_size=6,
@@ -102,10 +101,6 @@ def _small(figure: go.Figure) -> go.Figure:
     figure.update_yaxes(title_standoff=4, fixedrange=True)
     figure.update_layout(margin={"l": 8, "r": 10, "t": 14, "b": 8}, dragmode=False)
     return dressed(figure, "", HEIGHT).update_layout(font_size=_SMALL)
-
-
-def _colour(name: str, number: int, colours: Mapping[str, str] | None) -> str:
-    return (colours or {}).get(name, COLOURS[number % len(COLOURS)])
 
 
 def _label_line(figure: go.Figure, line: pd.Series, y: float, name: str, colour: str, lines: pd.DataFrame) -> None:
