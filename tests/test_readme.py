@@ -192,7 +192,8 @@ def test_the_python_of_the_guide_trains_translates_and_looks(in_folder, tmp_path
     assert "Translation(texts=" in printed
     assert "ParallelCorpus 'nara': qaa-en, train, dev, test 400 Run 'first': nara qaa-en, finished" in printed
     assert "bleu" in printed
-    assert "spearman" in printed
+    assert "norm as used" in printed
+    assert "ρ" in printed
     assert all(len(block.strip().splitlines()) <= 12 for block in shown)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from support.hand_made_model import SOURCE, SYSTEMS, TARGET, immunologists, immunologists_with_lexicon, random_system
 
-from nmtlab.analysis.lexical.choices import deciding_terms, rare_choices
+from nmtlab.analysis.lexical.choices import choices_finding, deciding_terms, error_table, rare_choices
 from nmtlab.analysis.lexical.logits import decompose
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -116,6 +116,7 @@ def test_deciding_terms_are_counted_over_wrong_choices():
     choices = pd.DataFrame(
         {
             "right": [False, False, False, True],
+            "preferred": ["<unk>", "Chan", "Chan", "Fauci"],
             "word_norm_effect": [3.0, 2.0, -1.0, 0.0],
             "bias_effect": [-1.0, 1.0, 4.0, 0.0],
             "largest": ["word_norm", "word_norm", "bias", ""],
@@ -123,9 +124,29 @@ def test_deciding_terms_are_counted_over_wrong_choices():
         }
     )
     assert deciding_terms(choices).to_dict("records") == [
-        {"effect": "word_norm", "largest": 2, "share": 2 / 3, "alone": 1, "mean": 4 / 3},
-        {"effect": "bias", "largest": 1, "share": 1 / 3, "alone": 1, "mean": 4 / 3},
+        {"effect": "word_norm", "largest": 2, "share": 2 / 3, "share_known": 1 / 2, "alone": 1, "mean": 4 / 3},
+        {"effect": "bias", "largest": 1, "share": 1 / 3, "share_known": 1 / 2, "alone": 1, "mean": 4 / 3},
     ]
+
+
+def test_a_finding_has_the_shares_with_and_without_the_unknown_word(corpus, many_pairs):
+    choices = rare_choices(random_system("fixnorm"), corpus(many_pairs), below=10**6)
+    wrong = choices[~choices["right"]]
+    known = wrong[wrong["preferred"] != "<unk>"]
+    assert 0 < len(known) < len(wrong)
+    whole, apart = (f"angle in {100 * (some['largest'] == 'word_cos').mean():.0f} %" for some in (wrong, known))
+    first, second = choices_finding(choices).split(". ")
+    assert f"{len(wrong)} errors at {len(choices)} rare words" in first
+    assert whole in first
+    assert f"The unknown word wins in {len(wrong) - len(known)} of them; in the others it is" in second
+    assert apart in second
+    assert "None of them" in choices_finding(choices.drop(index=wrong.index.difference(known.index)))
+    assert choices_finding(choices[choices["right"]]) == f"All {choices['right'].sum()} rare words are right."
+    assert choices_finding(choices[:0]) == ""
+    table = error_table(choices)
+    assert table["preferred"].tolist() == wrong["preferred"].replace("<unk>", "unknown word").tolist()
+    assert table["position"].tolist() == (wrong["position"] + 1).tolist()
+    assert set(table["largest effect"]) <= {"length", "angle", "bias"}
 
 
 def test_a_corpus_of_other_languages_is_refused(tmp_path):

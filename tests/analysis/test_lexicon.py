@@ -18,11 +18,15 @@ from nmtlab.alignment.table import LexicalTable
 from nmtlab.analysis.lexical.lexicon import (
     agreement,
     agreement_by_frequency,
+    agreement_finding,
     gold_translations,
     lexicon_figure,
+    lexicon_finding,
     precision,
+    precision_finding,
     system_translations,
     table_translations,
+    telling_word,
 )
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.figures.theme import plain
@@ -147,11 +151,66 @@ def test_agreement_compares_the_types_that_both_have():
 def test_agreement_is_summed_up_by_frequency():
     first = table([("a", 9, 1, "A", 0.9), ("b", 7, 1, "B", 1.0), ("c", 1, 1, "C", 1.0), ("d", 1, 1, "D", 1.0)])
     second = table([("a", 9, 1, "A", 0.7), ("b", 7, 1, "Y", 0.5), ("b", 7, 2, "B", 0.5), ("c", 1, 1, "Z", 1.0)])
-    assert agreement_by_frequency(agreement(first, second)).to_dict("records") == [
-        {"frequency": "1", "types": 1, "agree": 0.0, "shared": 0.0},
-        {"frequency": "5-9", "types": 2, "agree": 0.5, "shared": 1.0},
-        {"frequency": "all", "types": 3, "agree": pytest.approx(1 / 3), "shared": pytest.approx(2 / 3)},
+    found = agreement_by_frequency(agreement(first, second))
+    assert [*found.columns] == ["frequency", "words", "same best translation", "overlap of the lists"]
+    assert [*found.itertuples(index=False, name=None)] == [
+        ("1", 1, 0.0, 0.0),
+        ("5-9", 2, 0.5, 1.0),
+        ("all", 3, pytest.approx(1 / 3), pytest.approx(2 / 3)),
     ]
+
+
+def test_the_telling_word_is_a_content_word_that_both_judge_most_differently():
+    frequent = [(f"w{place}", 100, 1, "W", 1.0) for place in range(50)]  # not of letters alone, too
+    words = [
+        ("near", 9, 1, "A", 0.9), ("near", 9, 2, "B", 0.1), ("far", 8, 1, "A", 0.8), ("farther", 7, 1, "A", 0.9),
+        ("like", 7, 1, "A", 0.9), ("x1", 6, 1, "A", 1.0), ("rare", 4, 1, "A", 1.0), ("mine", 6, 1, "A", 1.0),
+    ]  # fmt: skip
+    learned = table([("very", 200, 1, "V", 1.0), *frequent[1:], *words])
+    others = [("farther", 7), ("like", 7), ("x1", 6), ("rare", 4)]
+    aligned = table(
+        [
+            ("very", 200, 1, "Z", 1.0), ("near", 9, 1, "B", 1.0), ("far", 8, 1, "B", 0.5),
+            *((word, count, 1, "B", 0.9) for word, count in others),
+        ]
+    )  # fmt: skip
+    assert telling_word(learned, aligned) == "near"
+    assert telling_word(learned, aligned[aligned["source"] != "near"]) == "farther"
+    assert telling_word(learned) == "near"
+    assert telling_word(learned.head(3), aligned) == "very"
+    assert telling_word(learned[:0]) is None
+
+
+def test_findings_say_how_often_a_lexicon_agrees_and_is_right():
+    first = table([("a", 9, 1, "A", 0.9), ("b", 7, 1, "B", 1.0), ("c", 1, 1, "C", 1.0), ("d", 1, 1, "D", 1.0)])
+    second = table([("a", 9, 1, "A", 0.7), ("b", 7, 1, "Y", 0.5), ("b", 7, 2, "B", 0.5), ("c", 1, 1, "Z", 1.0)])
+    assert agreement_finding(agreement(first, second)) == (
+        "Lexicon and aligner have the same best translation for 33 % of 3 words, and 67 % of their lists in common."
+    )
+    gold = pd.DataFrame({"source": ["a", "b", "c"], "target": ["A", "Y", "C"]})
+    assert precision_finding(precision(first, gold)) == (
+        "The best translation is right for 67 % of 3 words, and for 100 % of those seen 1 times."
+    )
+    assert agreement_finding(agreement(first, second[:0])) == precision_finding(precision(first, gold[:0])) == ""
+
+
+def test_a_finding_on_a_word_has_each_origin_and_what_is_right():
+    rows = [
+        ("learned", "A", 0.41),
+        ("learned", "B", 0.2),
+        ("aligner", "B", 0.38),
+        ("gold", "B", 0.5),
+        ("gold", "C", 0.5),
+    ]
+    shown = pd.DataFrame(rows, columns=["by", "target", "probability"])
+    assert lexicon_finding("x", shown) == (
+        "Learned and aligner disagree on “x”: learned “A” (0.41), aligner “B” (0.38); gold: “B”, “C”."
+    )
+    assert (
+        lexicon_finding("x", shown[1:3]) == "Learned and aligner agree on “x”: learned “B” (0.20), aligner “B” (0.38)."
+    )
+    assert lexicon_finding("▁x", shown[:1]) == "“x”: learned “A” (0.41)."
+    assert lexicon_finding("x", shown[:0]) == ""
 
 
 def gold_corpus(folder, forms: str) -> ParallelCorpus:

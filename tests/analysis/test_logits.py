@@ -12,7 +12,16 @@ from support.hand_made_model import (
     translator,
 )
 
-from nmtlab.analysis.lexical.logits import decompose, logit_figure, term_values, with_radius
+from nmtlab.analysis.lexical.logits import (
+    decompose,
+    logit_figure,
+    logit_finding,
+    logit_steps,
+    term_values,
+    terms_table,
+    waterfall_figure,
+    with_radius,
+)
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import plain
 from nmtlab.models.interface import on_device
@@ -178,3 +187,66 @@ def test_words_are_drawn_as_text_and_not_as_tags():
     figure = logit_figure(frame).update_layout(meta=None)  # which is not drawn
     assert "<img" not in str(figure.to_dict())
     assert all(plain(HOSTILE) in text for text in figure.layout.xaxis.ticktext)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_steps_add_up_to_the_difference_of_the_logits(name):
+    frame = decompose(random_system(name), "olim Entoni Fauchi", "says Anthony Fauci", 2, top=8)
+    for shown in (frame, with_radius(frame, 4.0)):
+        for wanted in shown["id"]:
+            asked = shown.assign(wanted=shown["id"] == wanted)
+            target, others = asked[asked["wanted"]].iloc[0], asked[~asked["wanted"]]
+            steps = logit_steps(asked)
+            assert abs(steps["value"].sum() - (others["logit"].max() - target["logit"])) < 1e-9
+            figure = waterfall_figure(asked)
+            ends = next(trace for trace in figure.data if trace.name == "logit")
+            assert list(ends.y) == pytest.approx([target["logit"], others["logit"].max()])
+            bars = [
+                bar
+                for trace in figure.data
+                if trace.type == "bar"
+                for bar in zip(trace.x, trace.base, trace.y, strict=True)
+            ]
+            level = target["logit"]
+            for _, base, height in sorted(bars):
+                assert base == pytest.approx(level)
+                level += height
+            assert level == pytest.approx(others["logit"].max())
+
+
+def test_the_steps_of_the_thesis_are_those_of_length_angle_and_bias():
+    frame = decompose(immunologists(), "Fauchi", "Fauci", position=0, top=5)
+    steps = logit_steps(frame).set_index("effect")["value"]
+    length, angle = 19.5 * (5.25 - 4.69) * 0.149, 19.5 * 4.97 * (0.144 - 0.154)
+    assert steps.to_dict() == pytest.approx({"word_norm": length, "word_cos": angle, "bias": -0.18})
+    assert logit_finding(frame) == (
+        "Target word “Fauci” is at rank 2: “Chan” wins by length (+1.63), although the angle favours “Fauci” (−0.97)."
+    )
+    axis = waterfall_figure(frame).layout.xaxis
+    assert list(axis.ticktext) == ["<b>“Fauci”</b><br>rank 2", "length", "angle", "bias", "<b>“Chan”</b><br>rank 1"]
+
+
+def test_a_right_word_that_wins_is_compared_with_the_runner_up():
+    frame = decompose(immunologists_with_lexicon(), "Fauchi", "Fauci", position=0, top=5)
+    steps = logit_steps(frame).set_index("effect")["value"]
+    assert frame["word"].tolist()[:2] == ["Fauci", "<unk>"]
+    assert steps["lexicon_cos"] == pytest.approx(3.5**2 * (-0.009 - 0.762))
+    assert logit_finding(frame) == (
+        "Target word “Fauci” is at rank 1, ahead of the unknown word by lexicon angle (+9.44), although the lexicon "
+        "bias favours the unknown word (−5.60)."
+    )
+
+
+def test_a_single_candidate_has_no_steps():
+    alone = decompose(immunologists(), "Fauchi", "Chan", position=0, top=1)
+    with pytest.raises(NmtlabError, match="a single candidate: no other word to compare it with; ask for two"):
+        waterfall_figure(alone)
+    assert logit_finding(alone) == ""
+
+
+def test_terms_are_shown_as_symbols_and_words_of_a_waterfall_as_text():
+    frame = decompose(random_system("fixnorm+lex"), "olim", "says", position=0)
+    shown = terms_table(frame)
+    assert {"target word", "times", "‖W‖", "‖h‖", "cos", "‖Wˡ‖", "‖hˡ‖", "cosˡ", "b", "bˡ"} <= {*shown.columns}
+    assert shown["cos"].tolist() == frame["word_cos"].tolist()
+    assert "<img" not in str(waterfall_figure(frame.assign(word=HOSTILE)).to_dict())

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from support.hand_made_model import (
     HandMadeModel,
     Vectors,
@@ -24,10 +25,12 @@ from nmtlab.analysis.lexical.embedding_norms import (
     norm_bins,
     norm_correlations,
     norm_figure,
+    norm_finding,
     spearman,
     word_norms,
 )
 from nmtlab.errors import RunError
+from nmtlab.figures.marks import Token, outlines, shows_word, token_at
 from nmtlab.figures.theme import plain
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import RnnSettings, find_recipe
@@ -85,20 +88,24 @@ def test_types_that_may_not_be_produced_are_left_out():
     assert frame["used_norm"].to_numpy() == pytest.approx(frame["norm"].to_numpy())
 
 
-def test_median_and_range_of_each_bin_are_those_of_its_words():
+def test_median_and_quartiles_of_each_bin_are_those_of_its_words():
     generator = np.random.default_rng(0)
-    words = pd.DataFrame({"rank": np.arange(1, 601), "count": np.arange(600, 0, -1)})
-    words["norm"], words["used_norm"], words["bias"] = generator.random(600), np.nan, generator.random(600)
+    words = pd.DataFrame({"count": np.sort(generator.zipf(1.5, 600).clip(max=3000) - 1)[::-1], "used_norm": np.nan})
+    words["norm"], words["bias"] = generator.random((2, 600))
     table = norm_bins(words.sample(frac=1, random_state=0))
-    assert table["quantity"].tolist() == ["norm"] * 3 + ["bias"] * 3
-    for row in table.to_dict("records"):
-        values = sorted(words.loc[words["rank"].between(row["first_rank"], row["last_rank"]), row["quantity"]])
-        assert row["words"] == len(values)
-        assert (row["lowest"], row["highest"]) == (values[0], values[-1])
-        assert row["median"] == pytest.approx((values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2)
-    assert table[["first_rank", "last_rank"]].to_numpy().tolist()[:3] == [[1, 256], [257, 512], [513, 600]]
-    assert table["median_count"].tolist()[:3] == [472.5, 216.5, 44.5]
-    assert norm_bins(words, size=600)["words"].tolist() == [600, 600]
+    for quantity, bins in table.groupby("quantity", sort=False):
+        assert bins["words"].sum() == 600
+        for row in bins.to_dict("records"):
+            of_bin = words[words["count"].between(row["first_count"], row["last_count"])]
+            assert row["words"] == len(of_bin)
+            assert row["median_count"] == np.median(of_bin["count"])
+            quartiles = np.quantile(of_bin[quantity], [0.25, 0.5, 0.75])
+            assert [row["low"], row["median"], row["high"]] == pytest.approx(quartiles)
+    assert table["quantity"].unique().tolist() == ["norm", "bias"]
+    first, last = (table.loc[table["quantity"] == "norm", name].tolist() for name in ("first_count", "last_count"))
+    assert (first[:3], last[:3]) == ([0, 1, 2], [0, 1, 3])
+    assert table["words"].iloc[-1] >= 10
+    assert all(high < 2 * low for low, high in zip(first[1:-1], last[1:-1], strict=True))
 
 
 def plain_spearman(x: list[float], y: list[float]) -> float:
@@ -116,6 +123,7 @@ def test_spearman_is_the_correlation_of_ranks(pairs):
         assert np.isnan(found)
     else:
         assert found == pytest.approx(plain_spearman(x, y))
+        assert found == pytest.approx(stats.spearmanr(x, y).statistic)
 
 
 def test_a_length_that_differs_by_rounding_alone_has_no_correlation():
@@ -136,7 +144,7 @@ def test_a_run_without_weights_has_the_lengths_logged_at_its_best_evaluation(tra
     assert frame["norm"].to_numpy() == pytest.approx(whole["norm"].to_numpy(), rel=1e-6)
     assert run.recipe.model.fixnorm
     assert frame[["used_norm", "bias"]].isna().all(axis=None)
-    assert norm_bins(frame)["quantity"].tolist() == ["norm"]
+    assert norm_bins(frame)["quantity"].unique().tolist() == ["norm"]
     assert norm_correlations(frame)["quantity"].tolist() == ["norm"]
 
 
@@ -177,10 +185,11 @@ def test_a_phrase_based_run_is_refused(trained, tmp_path):
 def test_a_view_has_the_rank_correlations_and_stores_nothing(trained):
     run, _ = trained
     stored = run.notes.answers(NORMS_BY_FREQUENCY.key)
-    view = NORMS_BY_FREQUENCY.view([run], bin_size=5)
+    view = NORMS_BY_FREQUENCY.view([run])
     words = word_norms(run)
-    assert list(view.frame["spearman"].dropna()) == list(norm_correlations(words)["spearman"].dropna())
-    assert [len(points.y) for points in traces(view.figure, "markers")] == [len(words)] * 2
+    assert list(view.frame["ρ"].dropna()) == list(norm_correlations(words)["spearman"].dropna())
+    assert view.finding.startswith(f"{run.label}: constant by construction. Output biases: {run.label} ρ ")
+    assert [len(points.y) for points in traces(view.figure, "markers")] == [len(words)]  # the norm is fixed
     assert run.notes.answers(NORMS_BY_FREQUENCY.key) == stored
 
 
@@ -197,38 +206,96 @@ def traces(figure: go.Figure, mode: str) -> list:
     return [trace for trace in figure.data if trace.mode == mode]
 
 
+def learned(words: pd.DataFrame) -> pd.DataFrame:
+    return words.assign(used_norm=words["norm"])
+
+
 def test_norms_are_drawn_by_bin_and_by_word(words):
-    bins, figure = norm_bins(words, 5), norm_figure(words, 5)
+    words = learned(words)
+    bins, figure = norm_bins(words), norm_figure(words)
     for quantity, line in zip(("used_norm", "bias"), traces(figure, "lines+markers"), strict=True):
         assert list(line.y) == list(bins.loc[bins["quantity"] == quantity, "median"])
     points = traces(figure, "markers")
     assert [list(trace.y) for trace in points] == [list(words["used_norm"]), list(words["bias"])]
+    assert [list(trace.x) for trace in points] == [list(words["count"])] * 2
     assert list(points[0].customdata[:, 0]) == list(words["word"])
     assert {trace.meta for trace in points} == {HOSTILE}
-    assert [axis.title.text for axis in figure.select_xaxes()] == ["frequency rank of the word"] * 2
+    assert [axis.title.text for axis in figure.select_xaxes()] == ["times in training"] * 2
     assert figure.layout.title.text
 
 
+def test_a_word_that_is_clicked_is_found_and_marked(words):
+    words = learned(words)
+    figure, word = norm_figure(words), words["word"].iloc[3]
+    assert token_at(figure, {"customdata": [word, 2]}) == Token("target", None, word)
+    assert shows_word(figure, word)
+    assert not shows_word(figure, "no such word")
+    assert len(outlines(figure, Token("target", None, word))) == 2
+
+
+def test_the_legend_has_the_rank_correlations_of_scipy(words):
+    words = learned(words).assign(run="tied")
+    found = [stats.spearmanr(words["count"], words[name]).statistic for name in ("used_norm", "bias")]
+    shown = [f"{value:.2f}".replace("-", "−") for value in found]
+    figure = norm_figure(words)
+    assert [trace.name for trace in figure.data if trace.showlegend is not False] == [
+        f"tied<br>ρ {shown[0]}, bias ρ {shown[1]}"
+    ]
+    assert NORMS_BY_FREQUENCY.finding(words).endswith(f"(ρ {shown[0]}). Output biases: tied ρ {shown[1]}.")
+
+
+def test_a_norm_that_all_words_have_is_a_dashed_line_that_leaves_the_scale_alone(words):
+    tied = learned(words).assign(run="tied")
+    alone = norm_figure(tied).layout.yaxis.range
+    for value in (1000.0, 0.0, tied["used_norm"].median()):
+        fixed = words.assign(run="fixnorm", used_norm=value)
+        figure = norm_figure(pd.concat([tied, fixed]))
+        (line,) = (trace for trace in figure.data if trace.line.dash == "dash")
+        low, high = figure.layout.yaxis.range
+        assert (low, high) == alone
+        assert low < line.y[0] == line.y[1] < high
+        (note,) = (annotation.text for annotation in figure.layout.annotations)
+        assert ("off the scale" in note) == (value not in line.y)
+        assert f"{value:,.2f}" in note
+        assert "fixnorm<br>constant, bias ρ" in str([trace.name for trace in figure.data])
+
+
 def test_norms_that_are_equal_up_to_rounding_are_drawn_as_equal(words):
-    def drawn_range(low: float, high: float) -> tuple[float, float] | None:
+    def drawn_range(low: float, high: float) -> tuple[float, float]:
         return norm_figure(words.assign(used_norm=np.linspace(low, high, len(words)))).layout.yaxis.range
 
     for middle, low, high in ((3.5, 3.4999996, 3.5000004), (-2.0, -2.0, -2.0)):
         assert drawn_range(low, high) == pytest.approx((middle - abs(middle) / 10, middle + abs(middle) / 10), abs=1e-6)
-    assert drawn_range(3.4, 3.5) is None
-    assert drawn_range(0.0, 0.0) is None
+    assert drawn_range(3.4, 3.5) == pytest.approx((3.395, 3.505))
+    assert drawn_range(0.0, 0.0) == (-1, 1)
+
+
+def test_words_that_were_never_seen_have_a_place_on_the_axis(words):
+    figure = norm_figure(learned(words).assign(count=np.arange(len(words))))
+    assert list(traces(figure, "markers")[0].x)[:2] == [0.5, 1]
+    assert "0" in figure.layout.xaxis.ticktext
+
+
+def test_findings_name_four_runs_and_say_how_norms_go(words):
+    tied = learned(words)
+    for norm, said in ((tied["count"], "grows with"), (-tied["count"], "falls with")):
+        assert f"a: the norm {said} frequency (ρ " in norm_finding(tied.assign(used_norm=norm, run="a"))
+    many = pd.concat([words.assign(run=name) for name in "abcdef"])
+    assert "d: constant by construction and 2 more." in norm_finding(many)
+    assert norm_finding(words[:0]) == ""
 
 
 def test_names_and_words_are_shown_as_text_and_not_as_tags(words):
     figure = norm_figure(words.assign(word=HOSTILE))
     figure.update_traces(customdata=None, meta=None)  # nothing of them is shown but counts
     assert "<script" not in str(figure.to_dict())
-    assert plain(HOSTILE) in [trace.name for trace in figure.data]
+    assert any(str(trace.name).startswith(plain(HOSTILE)) for trace in figure.data)
 
 
 def test_of_many_words_every_nth_is_drawn(words):
     many = words.loc[words.index.repeat(5000 // len(words) + 1)].assign(rank=lambda frame: range(1, len(frame) + 1))
-    points = traces(norm_figure(many, 5), "markers")
+    many["count"] = many["rank"]
+    points = traces(norm_figure(learned(many)), "markers")
     step = -(-len(many) // 1000)
     assert step > 1
     assert all(list(trace.x) == list(range(1, len(many) + 1, step)) for trace in points)

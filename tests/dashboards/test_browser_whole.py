@@ -304,9 +304,9 @@ def test_wrong_rare_words_are_found_and_led_to(show, served):
     wrong = expected[~expected["right"]].sort_values(["line", "position"], ignore_index=True)
     assert len(wrong) > 2
     page.press("Find mispredicted rare words")
-    found = "mispredicted rare words; largest effect"
+    found = "mispredicted rare words. In"
     eventually(lambda: page.column(found, "right word"), [word[:2000] + "…" * (word == LONG) for word in wrong["gold"]])
-    assert page.column(found, "preferred") == wrong["preferred"].tolist()
+    assert page.column(found, "preferred") == wrong["preferred"].replace("<unk>", "unknown word").tolist()
     page.pick(found, "2")
     eventually(lambda: page.picked(SENTENCES), [str(wrong["line"][2])])
     position = page.page.locator(".widget-dropdown").filter(has_text="</s>").locator("select").first

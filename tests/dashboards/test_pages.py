@@ -358,8 +358,8 @@ def test_a_table_of_words_can_pick_a_comma_from_an_address(gallery):
 def test_the_lexicon_shows_how_far_it_agrees_with_the_aligner(gallery):
     page = make("lexicon", gallery)
     frame = page.agreement.frame.set_index("frequency")
-    assert 0 < frame.loc["all", "agree"] < 1
-    assert frame["types"].drop("all").sum() == frame.loc["all", "types"] > 1000
+    assert 0 < frame.loc["all", "same best translation"] < 1
+    assert frame["words"].drop("all").sum() == frame.loc["all", "words"] > 1000
 
 
 def test_names_that_were_confused_with_others_are_shown(trained, tiny_corpus, tmp_path):

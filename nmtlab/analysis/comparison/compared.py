@@ -1,9 +1,10 @@
 """Translations of one text by several systems, as text and as words."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,20 @@ from nmtlab.text.segmentation.tokenizers import Words
 
 Lines = Sequence[Sequence[str]]
 """The words of each line of a text."""
+
+
+class Frequency(NamedTuple):
+    """How often words were seen in training, as far as it is known.
+
+    Args:
+        title: what is counted, as an axis names it.
+        of: from a word to its count.
+        about: a sentence on where the counts are from; empty for the training text.
+    """
+
+    title: str
+    of: Callable[[str], int]
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,7 @@ class Compared:
         languages: codes of the source and target language.
         counts: how often each word is in the target side of the training text; empty if unknown.
         names: words of the target language that are names; empty if unknown.
+        seen: how often words were seen, if `counts` is empty and a vocabulary knows it.
 
     Raises:
         CorpusError: no system, or a system without translations; or the numbers of lines differ.
@@ -41,6 +57,7 @@ class Compared:
     languages: tuple[str, str]
     counts: Mapping[str, int] = field(default_factory=Counter)
     names: frozenset[str] = frozenset()
+    seen: Frequency | None = None
 
     def __post_init__(self) -> None:
         if not self.systems:
@@ -55,6 +72,11 @@ class Compared:
                         f"{name}: {len(lines)} translations of {len(self.source)} sentences",
                         "give one translation per sentence, in the same order",
                     )
+
+    @property
+    def frequency(self) -> Frequency | None:
+        """How often words were seen in the training text, or else in a vocabulary; None if neither is known."""
+        return Frequency("training frequency", lambda word: self.counts.get(word, 0)) if self.counts else self.seen
 
     @cached_property
     def source_words(self) -> Lines:

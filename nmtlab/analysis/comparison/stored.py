@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmtlab.analysis.access.texts import MOST, Text
 from nmtlab.analysis.access.translations import stored_translations
-from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.compared import Compared, Frequency
 from nmtlab.analysis.lexical.gold import gold_names
 from nmtlab.analysis.lexical.rare_words import training_counts
 from nmtlab.errors import CorpusError, RunError
@@ -15,6 +15,7 @@ from nmtlab.recipe import Recipe, TextSettings
 from nmtlab.runs.naming import short_names
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.tokenizers import Words
 
 _SEED = re.compile(r"[.]s[0-9]+$")
 """The end of the names of runs that `nmtlab reproduce` makes."""
@@ -55,7 +56,7 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
             f"no translations of {text.name} are stored with these runs",
             "translate it with 'nmtlab translate' or 'nmtlab compare'",
         )
-    return _compared(systems, text.corpus, text.split, runs[0].recipe.text.max_words, most)
+    return _compared(systems, text.corpus, text.split, runs, most)
 
 
 def compared_lines(
@@ -77,16 +78,42 @@ def compared_lines(
         alone = files[short] == 1 and short not in labels.values()
         system = labels[runs[name].name] if name in runs else short if alone else name
         systems.setdefault(system, []).append(translated)
-    longest = max((run.recipe.text.max_words for run in runs.values()), default=TextSettings().max_words)
-    return _compared(systems, corpus, split, longest)
+    return _compared(systems, corpus, split, list(runs.values()))
 
 
 def _compared(
-    systems: dict[str, list[Sequence[str]]], corpus: ParallelCorpus, split: str, longest: int, most: int | None = None
+    systems: dict[str, list[Sequence[str]]],
+    corpus: ParallelCorpus,
+    split: str,
+    runs: Sequence[Run],
+    most: int | None = None,
 ) -> Compared:
     source = list(corpus.lines(split, corpus.source))[:most]
     references = [list(lines)[:most] for lines in corpus.references(split)]
-    return Compared(source, references, systems, corpus.direction, word_counts(corpus, longest), known_names(corpus))
+    longest = max((run.recipe.text.max_words for run in runs), default=TextSettings().max_words)
+    counts, names = word_counts(corpus, longest), known_names(corpus)
+    return Compared(source, references, systems, corpus.direction, counts, names, vocabulary_frequency(runs))
+
+
+def vocabulary_frequency(runs: Sequence[Run]) -> Frequency | None:
+    """Return how often words were seen by the vocabulary of a run, one of words if there is one.
+
+    The count of a word that is split is that of its rarest piece, which is no less than its own. Words that the
+    vocabulary leaves out count as 0.
+    """
+    known = [run for run in runs if run.recipe.model.neural and run.pipeline.counts_known]
+    run = next((run for run in known if isinstance(run.pipeline.target.tokenizer, Words)), next(iter(known), None))
+    if run is None:
+        return None
+    side = run.pipeline.target
+    counts = dict(zip(side.vocabulary.types, side.counts.tolist(), strict=True))
+    by_words = isinstance(side.tokenizer, Words)
+    return Frequency(
+        "training frequency" if by_words else "count of the rarest subword",
+        lambda word: min((counts.get(piece, 0) for piece in side.tokenizer.split(word)), default=0),
+        f"The training text is not here: counts are those of the vocabulary of {run.label}"
+        + (", words that it lacks count as 0." if by_words else ", for a word that of its rarest subword."),
+    )
 
 
 def word_counts(corpus: ParallelCorpus, max_words: int) -> Counter[str]:

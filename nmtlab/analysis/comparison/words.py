@@ -19,6 +19,7 @@ from nmtlab.analysis.comparison.compared import Compared, Lines
 from nmtlab.evaluation.rare_words import EDGES, UNKNOWN, bucket_names, bucket_of
 from nmtlab.evaluation.resampling import drawn_test_sets
 from nmtlab.figures.theme import BELOW, SOLID, dressed, styles
+from nmtlab.figures.words import number
 
 KINDS = ("punctuation", "number", "name", "copied", "capitalised", "other")
 LENGTHS = (0, 6, 11, 21, 31)
@@ -158,6 +159,31 @@ def word_accuracy_figure(accuracy: pd.DataFrame, axis: str, text: str) -> go.Fig
     figure.update_yaxes(title_text="F1 of words (%)", rangemode="tozero")
     figure.update_layout(barmode="group", legend=BELOW, margin_b=120)
     return dressed(figure, f"Which words are right, by {escape(axis)}:<br>{escape(text)}", 420)
+
+
+def word_accuracy_finding(accuracy: pd.DataFrame, axis: str) -> str:
+    """Return in which bucket two systems differ most, of those with a clear difference.
+
+    Args:
+        accuracy: rows of `word_accuracy`, of two systems.
+        axis: what the buckets are by, such as `training frequency`.
+    """
+    pairs = accuracy.dropna(subset="difference")
+    if pairs.empty:
+        return ""
+    several = pairs["low"] < pairs["high"]  # a bucket of one sentence has no interval
+    clear = pairs[several & ((pairs["low"] > 0) | (pairs["high"] < 0))]
+    if clear.empty:
+        return f"By {axis}, no difference in F1 is clear."
+    most = clear.loc[clear["difference"].abs().idxmax()]
+    first = accuracy[accuracy["bucket"] == most["bucket"]].iloc[0]
+    worse, better = sorted((first, most), key=lambda row: row["f1"])
+    low, high = sorted(100 * abs(most[end]) for end in ("low", "high"))
+    return (
+        f"By {axis}, {better['system']} is ahead of {worse['system']} most in “{most['bucket']}”: F1 "
+        f"{number(100 * better['f1'], 1)} % against {number(100 * worse['f1'], 1)} % (95 % interval of the difference "
+        f"{number(low, 1)} to {number(high, 1)})."
+    )
 
 
 def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) -> list[int]:

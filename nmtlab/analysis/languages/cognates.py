@@ -19,6 +19,7 @@ from nmtlab.analysis.access.opened import opened, source_vectors
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.gold import gold_lexicon
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
+from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import gold_links
@@ -29,6 +30,8 @@ KINDS = (COGNATE, UNRELATED, BORROWED)
 
 SPELLING, OF_PARENT, OF_CHILD = "spelling alone", "parent", "child"
 """Whose vectors: drawn at random, so that only shared subwords make words similar; the parent's; the child's."""
+
+_VECTORS = {SPELLING: "spelling alone", OF_PARENT: "the parent's vectors", OF_CHILD: "the child's"}
 
 EDGES = (0, 1, 5, 20)
 """Lower edges of the classes of how often a concept was seen."""
@@ -153,12 +156,22 @@ def cognate_neighbours(child: Run, parent: Run, corpus: ParallelCorpus, parent_c
     return pd.DataFrame(rows, columns=["kind", "vectors", "words", "right", "precision"])
 
 
+def cognate_finding(found: pd.DataFrame) -> str:
+    """Return how often a cognate is found by the child's vectors and before, from `cognate_neighbours` with `run`."""
+    said = []
+    for run, of_run in found[found["kind"] == COGNATE].groupby("run", sort=False):
+        shares = dict(zip(of_run["vectors"], of_run["precision"], strict=True))
+        said.append(f"{run}: {', '.join(f'{100 * shares[one]:.0f} % by {name}' for one, name in _VECTORS.items())}")
+    return f"A cognate is the nearest word of the parent's language: {listed(said, '; ')}." if said else ""
+
+
 COGNATE_NEIGHBOURS = Analysis(
     "How often is the nearest word of the parent's language the translation?",
     cognate_neighbours,
     needs=(NEURAL, WEIGHTS, PARENT),
     version=1,
     columns=("kind", "vectors", "words", "right", "precision"),
+    finding=cognate_finding,
     stored_as="cognate_neighbours.cognate_neighbours",
 )
 

@@ -14,6 +14,7 @@ from nmtlab.analysis.access.scoring import score_texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES, dressed, plain
+from nmtlab.figures.words import number
 from nmtlab.languages import language_of
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
@@ -123,12 +124,24 @@ def directions_figure(scores: pd.DataFrame, metric: str = "bleu", title: str = "
     return dressed(figure, f"{name} of all directions, trained ones bold{of}", 170 + 2 * _CELL * len(sources))
 
 
+def directions_finding(scores: pd.DataFrame) -> str:
+    """Return the mean BLEU of trained and of zero-shot directions, from rows of `direction_scores`."""
+    kinds = (("trained", scores[scores["trained"]]), ("zero-shot", scores[~scores["trained"]]))
+    said = [
+        f"{len(some)} {kind} direction{'s' if len(some) > 1 else ''} {number(some['bleu'].mean(), 1)} BLEU"
+        for kind, some in kinds
+        if len(some)
+    ]
+    return f"Mean of all directions: {', '.join(said)}." if said else ""
+
+
 DIRECTION_SCORES = Analysis(
     "How well does a run translate in each direction?",
     direction_scores,
     version=1,
     columns=tuple(COLUMNS),
     figure=directions_figure,
+    finding=directions_finding,
 )
 
 

@@ -17,6 +17,7 @@ from nmtlab.analysis.access.needs import SELF_ATTENTION, SEVERAL_DIRECTIONS, WEI
 from nmtlab.analysis.access.opened import opened
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import dressed
+from nmtlab.figures.words import number
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.models.parts import vocabulary_side
 from nmtlab.nn.private import private_language
@@ -139,6 +140,18 @@ def gradient_cosine_figure(cosines: pd.DataFrame) -> go.Figure:
     return dressed(figure, "Do directions fight? Cosine of their gradients on shared weights", 200 + 26 * len(down))
 
 
+def gradient_finding(cosines: pd.DataFrame) -> str:
+    """Return whether directions fight, from rows of `gradient_cosines`."""
+    alone = cosines["direction"] == cosines["other_direction"]
+    pairs, halves = (cosines.loc[rows, "cosine"].dropna() for rows in (~alone, alone))
+    if pairs.empty:
+        return ""
+    return (
+        f"Gradients of two directions have a mean cosine of {number(pairs.mean())}, where full agreement gives "
+        f"{number(halves.mean())}; they oppose each other in {int((pairs < 0).sum())} of {len(pairs)} parts and pairs."
+    )
+
+
 GRADIENT_COSINES = Analysis(
     "Do the gradients of two directions pull shared weights the same way?",
     gradient_cosines,
@@ -146,6 +159,7 @@ GRADIENT_COSINES = Analysis(
     version=3,
     columns=("side", "kind", "depth", "weights", "direction", "other_direction", "cosine", "sentences"),
     figure=gradient_cosine_figure,
+    finding=gradient_finding,
 )
 
 

@@ -23,6 +23,7 @@ from nmtlab.analysis.languages.parameters import by_system
 from nmtlab.analysis.languages.similarity import cka_with_null, language_probe, retrieval
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import BELOW, FAINT, dressed, plain, see_through, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe.transformer import TransformerSettings
 from nmtlab.runs.run import Run
@@ -212,6 +213,18 @@ def _add_chance(figure: go.Figure, low: pd.Series, high: pd.Series, column: int)
     )  # fmt: skip
 
 
+def similarity_finding(similarity: pd.DataFrame) -> str:
+    """Return how alike languages are at the top of the encoder, from rows of `similarity_by_layer`."""
+    if similarity.empty:
+        return ""
+    last = similarity[similarity["layer"] == similarity["layer"].max()]
+    nearest = 100 * last[["precision", "precision_back"]].to_numpy().mean()
+    return (
+        f"After the last encoder layer two languages have a similarity of {number(last['cka'].mean())} (CKA; chance "
+        f"{number(last['null_95'].mean())}), and {nearest:.0f} % of sentences are nearest to their translation."
+    )
+
+
 SIMILARITY_BY_LAYER = Analysis(
     "How alike are two languages' encoder states of the same sentences, layer by layer?",
     similarity_by_layer,
@@ -222,6 +235,7 @@ SIMILARITY_BY_LAYER = Analysis(
     ),
     table=lambda found: found[["layer", "language", "other_language", "cka", "null_95", "precision", "precision_back"]],
     figure=similarity_figure,
+    finding=similarity_finding,
 )
 
 
@@ -286,6 +300,16 @@ def probe_figure(probes: pd.DataFrame) -> go.Figure:
     return dressed(figure, "Can the source language be read off the encoder's states?", 460)
 
 
+def probe_finding(probes: pd.DataFrame) -> str:
+    """Return how well the language can be read off at the top of the encoder, from rows of `language_by_layer`."""
+    if probes.empty:
+        return ""
+    last = probes[probes["layer"] == probes["layer"].max()]
+    read = [f"{100 * row.accuracy:.0f} % from {row.units} units" for row in last.itertuples()]
+    chance = f"by chance {100 * last['chance'].iloc[0]:.0f} %"
+    return f"After the last encoder layer a probe tells the source language: {listed(read)} ({chance})."
+
+
 LANGUAGE_BY_LAYER = Analysis(
     "How well can the source language be read off the encoder's states, layer by layer?",
     language_by_layer,
@@ -295,6 +319,7 @@ LANGUAGE_BY_LAYER = Analysis(
     columns=("layer", "units", "width", "accuracy", "chance", "languages", "sentences"),
     table=lambda found: found[["layer", "units", "width", "accuracy", "chance"]],
     figure=probe_figure,
+    finding=probe_finding,
     stored_as="probes.language_by_layer",
 )
 

@@ -14,6 +14,7 @@ from nmtlab.analysis.access.needs import NEURAL, PARENT, WEIGHTS, parent_of
 from nmtlab.analysis.access.opened import opened
 from nmtlab.figures.marks import with_words
 from nmtlab.figures.theme import BELOW, COLOURS, dressed, log_axis, plain, see_through
+from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 from nmtlab.training.transfer import child_at_start, parent_rows, shared_rows
 
@@ -25,7 +26,8 @@ _KINDS = {
     GIVEN: ("the parent's vector of another type", COLOURS[4]),
     NEW: ("drawn at random", COLOURS[1]),
 }
-_PANELS = {"angle": "angle to the first vector (degrees)", "growth": "length / first length"}
+_SHORT = {SHARED: "inherited types", GIVEN: "given another type's vector", NEW: "new types"}
+_PANELS = {"angle": "angle to the first vector (degrees)", "growth": "growth of length (factor)"}
 
 
 def movement(child: Run, parent: Run, side: Literal["source", "target"] = "source") -> pd.DataFrame:
@@ -136,6 +138,16 @@ def _add_medians(
     )  # fmt: skip
 
 
+def movement_finding(moved: pd.DataFrame) -> str:
+    """Return how far vectors of each kind turned, from rows of `movement` with a column `run`."""
+    found = []
+    for run, of_run in moved.groupby("run", sort=False):
+        middle = of_run.groupby("kind", sort=False)["angle"].median()
+        said = [f"{_SHORT[kind]} {middle[kind]:.0f}°" for kind in _KINDS if kind in middle]
+        found.append(f"{run}: {', '.join(said)}")
+    return f"Vectors turn, in the median: {listed(found, '; ')}." if found else ""
+
+
 MOVEMENT = Analysis(
     "How far did each vector of a child move from where its training began?",
     movement,
@@ -145,6 +157,7 @@ MOVEMENT = Analysis(
     columns=("word", "count", "parent_count", "kind", "length_before", "length", "angle", "distance"),
     table=movement_by_kind,
     figure=movement_figure,
+    finding=movement_finding,
     follows=(("parent", parent_of),),
 )
 

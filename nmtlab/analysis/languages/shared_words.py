@@ -19,6 +19,7 @@ from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import parent_of
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES, dressed
+from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.overlap import Segmentation, segmentations, shares
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -108,12 +109,20 @@ def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     return pd.DataFrame([{"split": split, **shares(counts, list(counts), known)} for split, counts in texts.items()])
 
 
+def types_finding(found: pd.DataFrame) -> str:
+    """Return how much of each child's dev text is made of its parent's types, from `shared_types` with `run`."""
+    dev = found[found["split"] == "dev"]
+    said = [f"{run} {100 * share:.0f} %" for run, share in zip(dev["run"], dev["token_share"], strict=True)]
+    return f"Tokens of the dev text whose type the parent has: {listed(said)}." if said else ""
+
+
 TYPES_OF_PARENT = Analysis(
     "How much of a child's source text is made of types of its parent's?",
     shared_types,
     source="thesis Table 3.3",
     version=1,
     columns=("split", "types", "shared_types", "type_share", "tokens", "shared_tokens", "token_share"),
+    finding=types_finding,
     stored_as="shared_types.shared_types",
     follows=(("parent", parent_of),),
     metrics=tuple(
@@ -189,6 +198,18 @@ def words_of_parent(run: Run, child: ParallelCorpus, parent: ParallelCorpus) -> 
     return word_lists(parent, child)
 
 
+def kinds_finding(lists: pd.DataFrame) -> str:
+    """Return how much of a child's text its parent's has, of words that no target text has, from `word_lists`."""
+    found = word_kinds(lists).query("words != 'all'").set_index("kind")
+    if lists.empty:
+        return ""
+    said = {kind: f"{100 * found.loc[kind, 'type_share']:.0f} %" for kind in KINDS}
+    return (
+        f"Of the words that are not also target words, {said['shared']} mean the same in the parent's text, "
+        f"{said['lookalike']} are lookalikes, and {said['only here']} are not in it."
+    )
+
+
 WORDS_OF_PARENT = Analysis(
     "Which words of a child's text occur in its parent's?",
     words_of_parent,
@@ -198,6 +219,7 @@ WORDS_OF_PARENT = Analysis(
         "word count parent_count translation probability parent_translation parent_probability agreement in_target "
         "kind".split()
     ),
+    finding=kinds_finding,
 )
 
 

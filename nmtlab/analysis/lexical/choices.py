@@ -1,14 +1,8 @@
 """Which term of the logit makes a system prefer another word to the right rare one? (thesis 3.2.1, 3.2.3)
 
 At every rare word of a reference the reference's prefix is forced, and the word p that the system then prefers is
-compared with the reference word g. The difference of their logits is a sum of effects. A term that is an inner product
-|W_e| |h| cos, with the same h for both words, has two,
-
-    TERM_norm = |h| (|W_p| - |W_g|) (cos_p + cos_g) / 2
-    TERM_cos  = |h| (|W_p| + |W_g|) / 2 (cos_p - cos_g)
-
-which add up to its difference exactly; any other term (bias, table) has one, its difference. The largest effect decides
-alone if p would not be ahead without it, that is, if it is at least the whole margin.
+compared with the reference word g. The difference of their logits is a sum of effects (`logits.effects_of`). The
+largest one decides alone if p would not be ahead without it, that is, if it is at least the whole margin.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,13 +15,14 @@ from torch import Tensor
 
 from nmtlab.analysis.access.needs import check_counts
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
-from nmtlab.analysis.lexical.logits import logit_terms
+from nmtlab.analysis.lexical.logits import STEPS, effects_of, logit_terms
 from nmtlab.errors import CorpusError
+from nmtlab.figures.words import listed
 from nmtlab.models.interface import TranslationModel
 from nmtlab.text.batching.batches import sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.vocabulary import SPECIALS
+from nmtlab.text.segmentation.vocabulary import SPECIALS, UNK
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 2048
@@ -103,19 +98,67 @@ def deciding_terms(choices: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row for each effect, the most frequent first: `effect`; `largest`, the number of wrong choices in which it was
-        the largest; `share`, of all wrong choices; `alone`, the number that it decided alone; `mean`, its mean over all
-        wrong choices (positive: it favours the wrong word).
+        the largest; `share`, of all wrong choices; `share_known`, the same of the wrong choices of a known word, not
+        UNK; `alone`, the number that it decided alone; `mean`, its mean over all wrong choices (positive: it favours
+        the wrong word).
     """
     wrong = choices[~choices["right"]]
+    known = wrong[wrong["preferred"] != SPECIALS[UNK]]
     effects = [name.removesuffix("_effect") for name in choices.columns if name.endswith("_effect")]
     rows = []
     for effect in effects:
-        led = wrong[wrong["largest"] == effect]
-        share = len(led) / len(wrong) if len(wrong) else float("nan")
-        mean = wrong[f"{effect}_effect"].mean()
-        row = {"effect": effect, "largest": len(led), "share": share, "alone": int(led["alone"].sum()), "mean": mean}
-        rows.append(row)
-    return pd.DataFrame(rows).sort_values("largest", ascending=False, kind="stable", ignore_index=True)
+        led, shares = wrong[wrong["largest"] == effect], [_share_led(some, effect) for some in (wrong, known)]
+        alone, mean = int(led["alone"].sum()), wrong[f"{effect}_effect"].mean()
+        rows.append((effect, len(led), *shares, alone, mean))
+    table = pd.DataFrame(rows, columns=["effect", "largest", "share", "share_known", "alone", "mean"])
+    return table.sort_values("largest", ascending=False, kind="stable", ignore_index=True)
+
+
+def choices_finding(choices: pd.DataFrame) -> str:
+    """Return what decides the errors at rare words, with and without those of the unknown word.
+
+    Args:
+        choices: rows of `rare_choices`, of one run.
+    """
+    wrong, terms = choices[~choices["right"]], deciding_terms(choices)
+    unknown = int((wrong["preferred"] == SPECIALS[UNK]).sum())
+    if wrong.empty:
+        return f"All {len(choices)} rare words are right." if len(choices) else ""
+    led, of_known = (_shares_in_words(terms, column) for column in ("share", "share_known"))
+    first = f"In {len(wrong)} errors at {len(choices)} rare words, the largest effect is {led}."
+    if not unknown:
+        return f"{first} None of them is the unknown word."
+    rest = f"; in the others it is {of_known}" if unknown < len(wrong) else ""
+    return f"{first} The unknown word wins in {unknown} of them{rest}."
+
+
+def error_table(choices: pd.DataFrame) -> pd.DataFrame:
+    """Return the wrong choices for display, from rows of `rare_choices`."""
+    wrong = choices[~choices["right"]].reset_index(drop=True)
+    return pd.DataFrame(
+        {
+            "line": wrong["line"],
+            "position": wrong["position"] + 1,
+            "right word": wrong["gold"],
+            "times": wrong["gold_count"],
+            "preferred": wrong["preferred"].replace(SPECIALS[UNK], "unknown word"),
+            "its times": wrong["preferred_count"],
+            "margin": wrong["margin"].round(2),
+            "largest effect": wrong["largest"].map(lambda effect: STEPS.get(effect, effect)),
+            "alone": wrong["alone"],
+        }
+    )
+
+
+def _share_led(wrong: pd.DataFrame, effect: str) -> float:
+    return float((wrong["largest"] == effect).mean()) if len(wrong) else float("nan")
+
+
+def _shares_in_words(terms: pd.DataFrame, column: str) -> str:
+    """Return the effects that lead in some errors, as `length in 50 %, angle in 49 %`."""
+    led = terms[terms[column] > 0].sort_values(column, ascending=False, kind="stable")
+    named = zip(led["effect"], led[column], strict=True)
+    return listed([f"{STEPS.get(effect, effect)} in {100 * share:.0f} %" for effect, share in named])
 
 
 @torch.inference_mode()
@@ -138,7 +181,7 @@ def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, pip
             frame[name] = values[:, 0]
         else:
             frame[f"{name}_gold"], frame[f"{name}_preferred"] = values.T
-    effects = _effects(terms)
+    effects = effects_of(terms)
     values = np.stack(list(effects.values()), axis=1)  # (n, effects)
     for name, effect in effects.items():
         frame[f"{name}_effect"] = effect
@@ -147,18 +190,6 @@ def _compared(model: TranslationModel, states: Tensor, tokens: pd.DataFrame, pip
     frame["largest"] = np.where(frame["right"], "", largest)
     frame["alone"] = ~frame["right"] & (values.max(1) >= frame["margin"])
     return frame
-
-
-def _effects(terms: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return each term's effects on the margin of the preferred word, (n,), from terms (n, 2), the right word first."""
-    products = [name.removesuffix("_cos") for name in terms if name.endswith("_cos")]
-    effects = {}
-    for name in products:
-        norm, h_norm, cos = (terms[f"{name}_{part}"] for part in ("norm", "h_norm", "cos"))
-        effects[f"{name}_norm"] = h_norm[:, 0] * np.diff(norm)[:, 0] * cos.mean(1)
-        effects[f"{name}_cos"] = h_norm[:, 0] * norm.mean(1) * np.diff(cos)[:, 0]
-    parts = {f"{name}_{part}" for name in products for part in ("norm", "h_norm", "cos")}
-    return effects | {name: np.diff(values)[:, 0] for name, values in terms.items() if name not in parts}
 
 
 def _in_direction(translator: Translator, corpus: ParallelCorpus) -> Translator:

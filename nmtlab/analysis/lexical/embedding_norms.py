@@ -1,6 +1,7 @@
 """How do the norms of word vectors and the output biases vary with word frequency? (thesis Figure 3.2)"""
 
 import math
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from nmtlab.analysis.access.needs import COUNTS, NEURAL, NORMS
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
 from nmtlab.figures.marks import some_words, with_words
 from nmtlab.figures.theme import SOLID, dressed, log_axis, name_in_lines, plain, readable, see_through, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -24,12 +26,24 @@ QUANTITIES = ("norm", "used_norm", "bias")
 _NEEDS = (NEURAL, NORMS, COUNTS)
 _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 _MAX_WORDS = 1000  # per run
-_ROUNDING = 1e-3  # difference of equal values, as a share of them
+_MOST_FREQUENT = 10  # words of the last bin, at least
+_NEVER = 0.5  # where a word that was never seen is on a logarithmic axis
+_NO_COURSE = 0.1  # a smaller rank correlation says that norms hardly depend on frequency
+_OF_BIN = ["first_count", "last_count", "words"]
+_NAMES = {"norm": "norm as stored", "used_norm": "norm as used", "bias": "bias"}
 _SHOWN = {
     "used_norm": "‖W<sub>e</sub>‖ as used",
     "norm": "‖W<sub>e</sub>‖ as stored",
     "bias": "b<sub>e</sub>",
 }
+
+
+class _About(TypedDict):
+    """The run and the panel of a trace."""
+
+    legendgroup: str
+    row: int
+    col: int
 
 
 def word_norms(system: RunOrSystem) -> pd.DataFrame:
@@ -74,32 +88,32 @@ WORD_NORMS = Analysis(
 )
 
 
-def norm_bins(words: pd.DataFrame, size: int = 256) -> pd.DataFrame:
-    """Return median and range of norms and biases in bins of words of similar frequency (thesis Figure 3.2).
+def norm_bins(words: pd.DataFrame) -> pd.DataFrame:
+    """Return median and quartiles of norms and biases in bins of words of similar frequency.
+
+    Each bin reaches to twice the count where it begins: 1, 2-3, 4-7 and so on; the last has the 10 most frequent words
+    at least, and words that were never seen have their own.
 
     Args:
         words: rows of `word_norms`.
-        size: words per bin; the last bin may have fewer.
 
     Returns:
-        A row for each available quantity (`norm`, `used_norm`, `bias`) and bin: `quantity`; `first_rank` and
-        `last_rank` of its words; `words`; `median`, `lowest` and `highest` of the quantity; `median_count`.
+        A row for each available quantity (`norm`, `used_norm`, `bias`) and bin, the rarest words first: `quantity`;
+        `first_count` and `last_count` of its words, and `median_count`; `words`; `low`, `median` and `high`, the
+        quartiles of the quantity.
     """
-    bins = (words["rank"] - 1) // size
+    powers = np.floor(np.log2(words["count"].clip(lower=_NEVER)))
+    bins = powers.clip(upper=powers.nlargest(_MOST_FREQUENT).min())
     tables = []
     for quantity in _present(words):
         grouped = words.groupby(bins)
         table = grouped.agg(
-            first_rank=("rank", "min"),
-            last_rank=("rank", "max"),
-            words=("rank", "size"),
-            median=(quantity, "median"),
-            lowest=(quantity, "min"),
-            highest=(quantity, "max"),
-            median_count=("count", "median"),
-        )
-        table.insert(0, "quantity", quantity)
-        tables.append(table)
+            first_count=("count", "min"), last_count=("count", "max"), median_count=("count", "median"),
+            words=("count", "size"),
+        )  # fmt: skip
+        quartiles = grouped[quantity].quantile([0.25, 0.5, 0.75]).unstack()
+        tables.append(table.assign(**dict(zip(("low", "median", "high"), quartiles.to_numpy().T, strict=True))))
+        tables[-1].insert(0, "quantity", quantity)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -119,47 +133,68 @@ def norm_correlations(words: pd.DataFrame) -> pd.DataFrame:
 
 def spearman(x: pd.Series, y: pd.Series) -> float:
     """Return Spearman's rank correlation, with ties at their mean rank; NaN if either side does not vary."""
-    if any(values.max() - values.min() <= _CONSTANT * values.abs().max() for values in (x, y)):
+    if _is_constant(x) or _is_constant(y):
         return float("nan")
     return x.rank().corr(y.rank())
 
 
 def norm_table(words: pd.DataFrame) -> pd.DataFrame:
-    """Return `norm_correlations` for each run, named in a column `run`, as in `words`."""
+    """Return `norm_correlations` for each run, named in a column `run`, as in `words`, for display."""
     tables = [norm_correlations(of_run).assign(run=run) for run, of_run in words.groupby("run", sort=False)]
-    return pd.concat(tables, ignore_index=True)[["run", "quantity", "words", "spearman"]]
+    table = pd.concat(tables, ignore_index=True)[["run", "quantity", "words", "spearman"]]
+    return table.replace({"quantity": _NAMES}).rename(columns={"spearman": "ρ"})
 
 
-def norm_figure(words: pd.DataFrame, bin_size: int = 256, points: bool = True, also: str = "") -> go.Figure:
-    """Draw median and range of bins of words over their frequency rank.
+def norm_finding(words: pd.DataFrame) -> str:
+    """Return whether norms and biases follow frequency, from rows of `word_norms` with a column `run`."""
+    norms, biases = [], []
+    for run, of_run in words.groupby("run", sort=False):
+        quantity = next((name for name in ("used_norm", "norm") if of_run[name].notna().any()), "norm")
+        found = spearman(of_run["count"], of_run[quantity])
+        norms.append(f"{run}: {_course(found)}")
+        if of_run["bias"].notna().any():
+            biases.append(f"{run} ρ {number(spearman(of_run['count'], of_run['bias']))}")
+    found = [listed(norms, "; "), f"Output biases: {listed(biases)}" if biases else ""]
+    return " ".join(f"{part}." for part in found if part)
+
+
+def norm_figure(words: pd.DataFrame, points: bool = True, also: str = "") -> go.Figure:
+    """Draw median and quartiles of bins of words over their frequency; a norm that all words have is a dashed line.
+
+    Such a line does not change the scale: if it is beyond the other norms, it is drawn at the edge.
 
     Args:
         words: rows of `word_norms` with a column `run`.
-        bin_size: words per bin.
         points: whether words are drawn as selectable points, of many every n-th; the `customdata` of a point is the
             word and its count, the `meta` of a trace its run.
         also: a word that is drawn in any case.
     """
-    binned = [norm_bins(of_run, bin_size).assign(run=run) for run, of_run in words.groupby("run", sort=False)]
-    bins = pd.concat(binned)
-    quantities = [name for name in ("used_norm", "norm", "bias") if name in set(bins["quantity"])]
-    if "used_norm" in quantities and "norm" in quantities:
-        quantities.remove("norm")  # the norm as used decides the logit
+    present = _present(words)
+    quantities = [name for name in ("used_norm" if "used_norm" in present else "norm", "bias") if name in present]
     figure = make_subplots(cols=len(quantities), horizontal_spacing=0.1)
-    style = styles(bins["run"], SOLID)
+    style, names = styles(words["run"], SOLID), _legend(words, quantities[0])
     for column, quantity in enumerate(quantities, start=1):
-        of_quantity = bins[bins["quantity"] == quantity]
-        for run, run_bins in of_quantity.groupby("run", sort=False):
+        runs = {str(run): some for run, some in words.groupby("run", sort=False) if some[quantity].notna().any()}
+        constant = {run: float(some[quantity].iloc[0]) for run, some in runs.items() if _is_constant(some[quantity])}
+        varying = words[words["run"].isin(runs.keys() - constant.keys())]
+        low, high = _scale(varying[quantity] if len(varying) else pd.Series(constant))
+        for run, some in runs.items():
+            about = _About(legendgroup=name_in_lines(run), row=1, col=column)
+            if run in constant:
+                edge = (high - low) / 50
+                y = min(max(constant[run], low + edge), high - edge)
+                _add_constant(figure, some["count"], y, constant[run], style[run]["color"], about)
+                continue
             if points:
-                drawn = some_words(words[words["run"] == run], _MAX_WORDS, also)
-                _add_words(figure, drawn, str(run), quantity, style[run]["color"], column)
-            _add_bins(figure, run_bins, str(run), style[run], column, named=column == 1)
-        ranks = log_axis([*bins["first_rank"], *bins["last_rank"]])
-        figure.update_xaxes(title_text="frequency rank of the word", **ranks, col=column)
-        figure.update_yaxes(title_text=_SHOWN[quantity], **_whole_axis(of_quantity), col=column)
+                _add_words(figure, some_words(some, _MAX_WORDS, also), quantity, style[run]["color"], about)
+            _add_bins(figure, norm_bins(some).query("quantity == @quantity"), style[run], about)
+        figure.update_xaxes(title_text="times in training", **_frequency_axis(words["count"]), col=column)
+        figure.update_yaxes(title_text=_SHOWN[quantity], range=[low, high], col=column)
+    for run, name in names.items():
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=style[run], name=name, legendgroup=name_in_lines(run))
     figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0})
     with_words(figure, "target")
-    return dressed(figure, "Norm of output embeddings, and biases, by frequency: median and range per bin", 460)
+    return dressed(figure, "Norm of output embeddings, and biases, by frequency: median and quartiles", 460)
 
 
 def _bias_frequency(words: pd.DataFrame) -> float:
@@ -174,6 +209,7 @@ NORMS_BY_FREQUENCY = Analysis(
     needs=_NEEDS,
     table=norm_table,
     figure=norm_figure,
+    finding=norm_finding,
     metrics=(
         Metric("bias-frequency", "bias-frequency", better="lower", split=None, needs=(NEURAL,), read=_bias_frequency),
     ),
@@ -205,35 +241,78 @@ def _present(words: pd.DataFrame) -> list[str]:
     return [name for name in QUANTITIES if words[name].notna().any()]
 
 
-def _whole_axis(bins: pd.DataFrame) -> dict[str, list[float]]:
-    """Return a range around values that differ by rounding alone, as fixed norms do; none for others."""
-    low, high = float(bins["lowest"].min()), float(bins["highest"].max())
-    middle, margin = (low + high) / 2, abs(low + high) / 20
-    return {"range": [middle - margin, middle + margin]} if high - low < _ROUNDING * abs(middle) else {}
+def _is_constant(values: pd.Series) -> bool:
+    """Return whether values differ by rounding alone, as fixed norms do."""
+    return bool(values.max() - values.min() <= _CONSTANT * values.abs().max())
 
 
-def _add_bins(figure: go.Figure, bins: pd.DataFrame, run: str, style: dict[str, str], column: int, named: bool) -> None:
-    middle = (bins["first_rank"] * bins["last_rank"]) ** 0.5
-    shared = {"legendgroup": name_in_lines(run), "x": middle}
+def _course(found: float) -> str:
+    """Return how norms go with frequency, from their rank correlation, NaN if they are constant."""
+    if math.isnan(found):
+        return "constant by construction"
+    course = "hardly depends on" if abs(found) < _NO_COURSE else "grows with" if found > 0 else "falls with"
+    return f"the norm {course} frequency (ρ {number(found)})"
+
+
+def _legend(words: pd.DataFrame, norm: str) -> dict[str, str]:
+    """Return each run's name with the rank correlations of its norms and biases."""
+    names = {}
+    for run, of_run in words.groupby("run", sort=False):
+        found = {quantity: spearman(of_run["count"], of_run[quantity]) for quantity in _present(of_run)}
+        course = {name: "constant" if math.isnan(found[name]) else f"ρ {number(found[name])}" for name in found}
+        shown = [course[norm]] if norm in course else []
+        shown += [f"bias {course['bias']}"] if "bias" in course else []
+        names[str(run)] = f"{name_in_lines(run)}<br>{', '.join(shown)}"
+    return names
+
+
+def _scale(values: pd.Series) -> tuple[float, float]:
+    """Return the ends of an axis with some values."""
+    low, high = float(values.min()), float(values.max())
+    margin = 0.1 * abs(high) if _is_constant(values) else 0.05 * (high - low)
+    return low - (margin or 1.0), high + (margin or 1.0)
+
+
+def _frequency_axis(counts: pd.Series) -> dict[str, object]:
+    """Return a logarithmic axis of counts with a place for 0."""
+    axis = log_axis(counts.clip(lower=_NEVER))
+    return axis | {"ticktext": ["0" if text == str(_NEVER) else text for text in axis["ticktext"]]}
+
+
+def _add_constant(figure: go.Figure, counts: pd.Series, y: float, value: float, colour: str, about: _About) -> None:
+    """Draw the norm that all words have, at `y`."""
     figure.add_scatter(
-        y=bins["highest"], mode="lines", line_width=0, showlegend=False, hoverinfo="skip", **shared, row=1, col=column
-    )
+        x=[max(counts.min(), _NEVER), counts.max()], y=[y, y], mode="lines", line={"color": colour, "dash": "dash"},
+        showlegend=False, hovertemplate=f"{number(value)} for all words<extra>{about['legendgroup']}</extra>", **about,
+    )  # fmt: skip
+    beyond = f"{number(value)}, off the scale" if not math.isclose(y, value, rel_tol=_CONSTANT) else number(value)
+    figure.add_annotation(
+        x=math.log10(counts.max()), y=y, text=f"all words: {beyond}", font={"color": colour}, showarrow=False,
+        xanchor="right", yanchor="top" if y < value else "bottom", row=about["row"], col=about["col"],
+    )  # fmt: skip
+
+
+def _add_bins(figure: go.Figure, bins: pd.DataFrame, style: dict[str, str], about: _About) -> None:
+    shared = {"x": bins["median_count"].clip(lower=_NEVER), "showlegend": False, **about}
+    figure.add_scatter(y=bins["high"], mode="lines", line_width=0, hoverinfo="skip", **shared)
     figure.add_scatter(
-        y=bins["lowest"], mode="lines", line_width=0, fill="tonexty", fillcolor=see_through(style["color"], 0.15),
-        showlegend=False, hoverinfo="skip", **shared, row=1, col=column,
+        y=bins["low"], mode="lines", line_width=0, fill="tonexty", fillcolor=see_through(style["color"], 0.25),
+        hoverinfo="skip", **shared,
     )  # fmt: skip
     figure.add_scatter(
-        y=bins["median"], mode="lines+markers", name=name_in_lines(run), line=style, showlegend=named,
-        customdata=bins[["first_rank", "last_rank", "lowest", "highest"]],
-        hovertemplate="ranks %{customdata[0]}–%{customdata[1]}<br>median %{y:.3f}, %{customdata[2]:.3f} to "
-        "%{customdata[3]:.3f}<extra>" + name_in_lines(run) + "</extra>", **shared, row=1, col=column,
+        y=bins["median"], mode="lines+markers", line={**style, "width": 3},
+        text=[f"{words} words, {first:.0f}–{last:.0f} times" for first, last, words in bins[_OF_BIN].to_numpy()],
+        customdata=bins[["low", "high"]],
+        hovertemplate="%{text}<br>median %{y:.3f}, quartiles %{customdata[0]:.3f} and %{customdata[1]:.3f}<extra>"
+        + about["legendgroup"] + "</extra>", **shared,
     )  # fmt: skip
 
 
-def _add_words(figure: go.Figure, words: pd.DataFrame, run: str, quantity: str, colour: str, column: int) -> None:
+def _add_words(figure: go.Figure, words: pd.DataFrame, quantity: str, colour: str, about: _About) -> None:
     figure.add_scatter(
-        x=words["rank"], y=words[quantity], mode="markers", legendgroup=name_in_lines(run), meta=run, showlegend=False,
-        marker={"size": 4, "color": see_through(colour, 0.35)}, text=[plain(word) for word in readable(words["word"])],
-        customdata=words[["word", "count"]],
-        hovertemplate="%{text}<br>%{customdata[1]} times in training<br>%{y:.3f}<extra></extra>", row=1, col=column,
+        x=words["count"].clip(lower=_NEVER), y=words[quantity], mode="markers", meta=str(words["run"].iloc[0]),
+        marker={"size": 4, "color": see_through(colour, 0.2)},
+        text=[plain(word) for word in readable(words["word"])],
+        customdata=words[["word", "count"]], showlegend=False,
+        hovertemplate="%{text}<br>%{customdata[1]} times in training<br>%{y:.3f}<extra></extra>", **about,
     )  # fmt: skip

@@ -18,6 +18,7 @@ from nmtlab.analysis.lexical.embedding_norms import norm_correlations, word_norm
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import gold_translations, precision, system_translations
 from nmtlab.analysis.lexical.rare_words import word_counts_by_line
+from nmtlab.figures.words import listed
 from nmtlab.models.interface import WORD_TERMS
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -176,6 +177,16 @@ def _quantity(quantity: str, better: Better = "higher", needs: tuple[Need, ...] 
     )
 
 
+def choice_finding(found: pd.DataFrame) -> str:
+    """Return how many rare and frequent words each run translates, from rows of `lexical_choice` with `run`."""
+    table = found.pivot(index="run", columns="quantity", values="value") if len(found) else pd.DataFrame()
+    if not {*_OF_TRANSLATIONS} <= {*table.columns}:
+        return ""
+    shares = (100 * table.loc[found["run"].unique(), list(_OF_TRANSLATIONS)]).dropna().itertuples()
+    said = [f"{run} {rare:.0f} % of rare words and {frequent:.0f} % of others" for run, rare, frequent in shares]
+    return f"Translated right: {listed(said, '; ')}." if said else ""
+
+
 LEXICAL_CHOICE = Analysis(
     "How well does a run choose words: rare ones, names, copies?",
     lexical_choice,
@@ -183,6 +194,7 @@ LEXICAL_CHOICE = Analysis(
     needs=(COUNTS,),
     version=1,
     columns=("quantity", "value", "count"),
+    finding=choice_finding,
     metrics=(
         _quantity("rare recall"),
         Metric(

@@ -18,11 +18,17 @@ from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.rare_words import EDGES, bucket_names, bucket_of
 from nmtlab.figures.marks import bare, with_tokens
 from nmtlab.figures.theme import COLOURS, dressed, plain, readable
+from nmtlab.figures.words import listed, number, quoted
 from nmtlab.search.topk import stable_topk
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 
+LEARNED, ALIGNED, GOLD = "learned", "aligner", "gold"
+"""Where translations are from: a lexical module, a word aligner, or the true lexicon of an artificial language."""
+
 _CHUNK = 256  # source types looked up at a time
+_OFTEN = 5  # times in training, at least, of a content word
+_FUNCTION_WORDS = 50  # of the most frequent types, most are no content words
 
 
 def system_translations(system: RunOrSystem, words: Sequence[str] | None = None, k: int = 5) -> pd.DataFrame:
@@ -69,11 +75,11 @@ def table_translations(
         NmtlabError: the vocabulary has no such word.
     """
     rows = []
-    for number in _source_types(pipeline, words):
-        entries = slice(table.offsets[number], table.offsets[number + 1])
+    for type_ in _source_types(pipeline, words):
+        entries = slice(table.offsets[type_], table.offsets[type_ + 1])
         targets, probabilities = table.targets[entries], table.probabilities[entries]
         best = np.lexsort((targets, -probabilities))[:k]
-        rows.append((number, targets[best].tolist(), probabilities[best].tolist()))
+        rows.append((type_, targets[best].tolist(), probabilities[best].tolist()))
     return _translations(pipeline, rows)
 
 
@@ -146,14 +152,81 @@ def agreement_by_frequency(agreed: pd.DataFrame, edges: Sequence[int] = EDGES) -
         edges: lower edges of the frequency buckets.
 
     Returns:
-        A row for each bucket with types and one, `all`, for all types: `frequency`; `types`; `agree`, the share with
-        the same best translation; `shared`, the mean share of translations in common. Shares are from 0 to 1.
+        A row for each bucket with words and one, `all`, for all words, for display: `frequency`; `words`, source types;
+        `same best translation`, their share; `overlap of the lists`, the mean share of translations in common. Shares
+        are from 0 to 1.
     """
     buckets = np.array([bucket_of(count, edges) for count in agreed["count"]], dtype=int)
     parts = [(name, agreed[buckets == place]) for place, name in enumerate(bucket_names(edges))]
     rows = [(name, len(part), part["agree"].mean(), part["shared"].mean()) for name, part in [*parts, ("all", agreed)]]
-    table = pd.DataFrame(rows, columns=["frequency", "types", "agree", "shared"])
-    return table[table["types"] > 0].reset_index(drop=True)
+    table = pd.DataFrame(rows, columns=["frequency", "words", "same best translation", "overlap of the lists"])
+    return table[table["words"] > 0].reset_index(drop=True)
+
+
+def agreement_finding(agreed: pd.DataFrame) -> str:
+    """Return how often a lexicon and an aligner agree, from rows of `agreement`."""
+    if agreed.empty:
+        return ""
+    same, shared = 100 * agreed[["agree", "shared"]].mean()
+    return (
+        f"Lexicon and aligner have the same best translation for {same:.0f} % of {len(agreed):,} words, and "
+        f"{shared:.0f} % of their lists in common."
+    )
+
+
+def precision_finding(judged: pd.DataFrame) -> str:
+    """Return how often a lexicon is right, for all words and for the rarest, from rows of `precision`."""
+    known = judged[judged["types"] > 0]
+    if known.empty:
+        return ""
+    rarest, every = known.iloc[0], known.iloc[-1]
+    return (
+        f"The best translation is right for {100 * every['precision_at_1']:.0f} % of {every['types']:,} words, and for "
+        f"{100 * rarest['precision_at_1']:.0f} % of those seen {rarest['frequency']} times."
+    )
+
+
+def telling_word(learned: pd.DataFrame, aligned: pd.DataFrame | None = None) -> str | None:
+    """Return the content word on which a lexicon and an aligner differ most; None if there is no word at all.
+
+    Content words are those of letters alone that were seen at least 5 times and are not among the 50 most frequent
+    types. They differ by half the sum of the differences of the probabilities that are listed, 0 to 1; of equal ones
+    the most frequent counts. Without an aligner it is the most frequent content word, and without content words the
+    most frequent word.
+
+    Args:
+        learned: the lexicon's translations in the form above, the most frequent words first.
+        aligned: the aligner's.
+    """
+    words = learned.drop_duplicates("source")
+    rest = words.iloc[_FUNCTION_WORDS:]
+    content = rest[rest["source"].map(bare).str.isalpha() & (rest["count"] >= _OFTEN)]
+    if aligned is not None:
+        listed_by = [table.set_index(["source", "target"])["probability"] for table in (learned, aligned)]
+        one, other = listed_by[0].align(listed_by[1], fill_value=0.0)
+        apart = (one - other).abs().groupby("source").sum() / 2
+        known = content[content["source"].isin(aligned["source"])]
+        content = known.assign(apart=known["source"].map(apart)).sort_values("apart", ascending=False, kind="stable")
+    return next(iter([*content["source"], *words["source"]]), None)
+
+
+def lexicon_finding(word: str, translations: pd.DataFrame) -> str:
+    """Return what a lexicon and an aligner translate a word to, whether they agree, and what is right.
+
+    Args:
+        word: of the source side.
+        translations: as for `lexicon_figure`, `by` LEARNED, ALIGNED or GOLD.
+    """
+    by_origin = dict(list(translations.groupby("by", sort=False)))
+    gold = by_origin.pop(GOLD, translations[:0])["target"].map(quoted).tolist()
+    best = {str(by): rows.loc[rows["probability"].idxmax()] for by, rows in by_origin.items()}
+    if not best:
+        return ""
+    verdict = "agree" if len({row["target"] for row in best.values()}) == 1 else "disagree"
+    head = f"{' and '.join(best)} {verdict} on {quoted(word)}" if len(best) > 1 else quoted(word)
+    said = ", ".join(f"{by} {quoted(row['target'])} ({number(row['probability'])})" for by, row in best.items())
+    right = f"; {GOLD}: {listed(gold)}" if gold else ""
+    return f"{head[0].upper()}{head[1:]}: {said}{right}."
 
 
 def lexicon_figure(word: str, translations: pd.DataFrame) -> go.Figure:

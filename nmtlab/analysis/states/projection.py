@@ -18,6 +18,7 @@ from nmtlab.analysis.states.token_states import Where, token_states
 from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.figures.marks import Side, some_words, with_words
 from nmtlab.figures.theme import COLOURS, dressed, plain, readable
+from nmtlab.figures.words import listed, number
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -78,8 +79,8 @@ def projection_table(points: pd.DataFrame) -> pd.DataFrame:
         points: rows of `word_projection` or `state_projection` with a column `run`.
 
     Returns:
-        A row for each `run`: `points`, their number; `share 1` and `share 2`, of the variance; `spearman 1` and
-        `spearman 2`, -1 to 1.
+        A row for each `run`: `points`, their number; `share 1` and `share 2`, of the variance; `ρ 1` and `ρ 2`,
+        -1 to 1.
     """
     rows = [
         {
@@ -87,12 +88,22 @@ def projection_table(points: pd.DataFrame) -> pd.DataFrame:
             "points": len(drawn),
             "share 1": drawn["x_share"].iloc[0],
             "share 2": drawn["y_share"].iloc[0],
-            "spearman 1": spearman(drawn["count"], drawn["x"]),
-            "spearman 2": spearman(drawn["count"], drawn["y"]),
+            "ρ 1": spearman(drawn["count"], drawn["x"]),
+            "ρ 2": spearman(drawn["count"], drawn["y"]),
         }
         for run, drawn in points.groupby("run", sort=False)
     ]
     return pd.DataFrame(rows)
+
+
+def projection_finding(points: pd.DataFrame) -> str:
+    """Return how much of the variance two axes have, and whether one of them follows frequency."""
+    said = []
+    for row in projection_table(points).rename(columns=lambda name: name.replace(" ", "_")).itertuples():
+        both = np.nan_to_num(np.abs([row.ρ_1, row.ρ_2]))
+        shares = "" if math.isnan(row.share_1) else f"{100 * (row.share_1 + row.share_2):.0f} % of the variance, "
+        said.append(f"{row.run}: {shares}axis {1 + both.argmax()} follows frequency with |ρ| {number(both.max())}")
+    return f"In the plane, {listed(said, '; ')}." if said else ""
 
 
 def projection_figure(
@@ -173,6 +184,7 @@ WORD_PROJECTION = Analysis(
     columns=("word", "count", "x", "y", "x_share", "y_share"),
     table=projection_table,
     figure=projection_figure,
+    finding=projection_finding,
 )
 
 
@@ -215,6 +227,7 @@ STATE_PROJECTION = Analysis(
     columns=("line", "position", "word", "count", "x", "y", "x_share", "y_share"),
     table=projection_table,
     figure=state_figure,
+    finding=projection_finding,
 )
 
 

@@ -229,8 +229,8 @@ def _has(run: Run, text: Text) -> bool:
 
 def _about(compared: Compared, text: Text, omitted: str) -> str:
     parts = [f"{len(compared.source):,} sentences of {text.name}.", omitted]
-    if not compared.counts:
-        parts.append("The training text is not here, so words cannot be ordered by their training frequency.")
+    unknown = "The training text is not here, so words cannot be ordered by their training frequency."
+    parts.append(compared.frequency.about if compared.frequency else unknown)
     parts.append(
         "A word is right if the reference has it too, wherever it stands; of repeated words as many as both have."
     )

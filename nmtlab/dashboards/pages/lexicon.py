@@ -9,6 +9,9 @@ from nmtlab.analysis.access.needs import LEXICON, NEURAL, WEIGHTS
 from nmtlab.analysis.access.texts import Text, by_title, sentences, texts
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import (
+    ALIGNED,
+    GOLD,
+    LEARNED,
     agreement,
     agreement_by_frequency,
     gold_translations,
@@ -51,7 +54,6 @@ PAGE = About(
 
 FIRST = ("small-tr-en.fixnorm-lex.s1",)
 _K = 5
-LEARNED, ALIGNED, GOLD = "learned", "aligner", "gold"
 
 
 class LexiconPage(Page):

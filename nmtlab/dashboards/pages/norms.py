@@ -11,9 +11,9 @@ from nmtlab.analysis.access.opened import output_type_of
 from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.attention.weights import pieces_of
-from nmtlab.analysis.lexical.choices import choices_in_batches, deciding_terms
+from nmtlab.analysis.lexical.choices import choices_finding, choices_in_batches, error_table
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
-from nmtlab.analysis.lexical.logits import decompose, logit_figure, with_radius
+from nmtlab.analysis.lexical.logits import decompose, logit_figure, terms_table, with_radius
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.about import About
@@ -60,19 +60,6 @@ FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1", "small-tr-en.tied.s1
 _NO_WEIGHTS = "None of these runs has weights here: select a run with weights to see its logits."
 _CANDIDATES = 12
 _BATCH_TOKENS = 256  # padded
-_TERMS = {
-    "word_norm": "‖W‖",
-    "word_cos": "cos",
-    "shared_norm": "‖W‖ of shared units",
-    "shared_cos": "cos of shared units",
-    "private_norm": "‖W‖ of private units",
-    "private_cos": "cos of private units",
-    "bias": "b",
-    "lexicon_norm": "‖Wˡ‖",
-    "lexicon_cos": "cosˡ",
-    "lexicon_bias": "bˡ",
-}
-
 _NO_COUNTS = "the counts of its types are unknown; import it again with 'nmtlab runs import ... --corpus CORPUS'."
 
 
@@ -275,12 +262,8 @@ class NormsPage(Page):
             tables.append(choices)
             yield from [None] * len(batch)
         choices = pd.concat(tables).sort_values(["line", "position"], ignore_index=True)
-        shares = ", ".join(
-            f"{_TERMS.get(line.effect, line.effect)} in {line.share:.0%}"
-            for line in deciding_terms(choices).itertuples()
-        )
-        self.wrong.title = f"{run.label}: mispredicted rare words; largest effect: {shares}"
-        self.wrong.show(_wrong(choices))
+        self.wrong.title = f"{run.label}: mispredicted rare words. {choices_finding(choices)}"
+        self.wrong.show(error_table(choices))
 
     def _go_to(self) -> None:
         """Show the sentence and position of the selected word."""
@@ -309,30 +292,13 @@ class NormsPage(Page):
             return
         shown = with_radius(frame, self.radius.value) if self.fixed.value else frame
         self.logits.show(logit_figure(shown))
-        self.terms.show(shown.drop(columns="id").round(4))
+        self.terms.show(terms_table(shown).round(4))
         best, wanted = shown.iloc[0]["word"], shown[shown["wanted"]].iloc[0]
         word = "Reference word" if self.sentences.reference else "Word of the system's translation"
         norm = f" of these with all vectors at norm {self.radius.value:g}" if self.fixed.value else ""
         rank = f"rank {wanted['rank']}{norm}" + ("" if wanted["rank"] == 1 else f"; rank 1: “{isolated(best)}”")
         pair = f"{self.sentences.shown_source}  →  {isolated(self._target)}"
         self.hint.say(f"{pair}  —  {word}: “{isolated(wanted['word'])}”, {rank}.")
-
-
-def _wrong(choices: pd.DataFrame) -> pd.DataFrame:
-    wrong = choices[~choices["right"]].reset_index(drop=True)
-    return pd.DataFrame(
-        {
-            "line": wrong["line"],
-            "position": wrong["position"] + 1,
-            "right word": wrong["gold"],
-            "times": wrong["gold_count"],
-            "preferred": wrong["preferred"],
-            "its times": wrong["preferred_count"],
-            "margin": wrong["margin"].round(2),
-            "largest part": wrong["largest"].map(lambda term: _TERMS.get(term, term)),
-            "alone": wrong["alone"],
-        }
-    )
 
 
 def _is_word(run: Run, word: str) -> bool:

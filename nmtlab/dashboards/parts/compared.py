@@ -61,8 +61,12 @@ def buckets(compared: Compared, matches: pd.DataFrame) -> dict[str, Callable[[],
         "kind of word": lambda: by_kind(matches, compared.source_words, compared.names),
         "length of the sentence": lambda: by_length(matches, compared.reference_words),
     }
-    by_counts = {"training frequency": lambda: by_frequency(matches, compared.counts)}
-    return {**by_counts, **by_text} if compared.counts else by_text
+    if (seen := compared.frequency) is None:
+        return by_text
+    return {
+        seen.title: lambda: by_frequency(matches, {word: seen.of(word) for word in set(matches["word"])}),
+        **by_text,
+    }
 
 
 def tally(scores: pd.DataFrame, system: str, than: str) -> str:

@@ -1,6 +1,8 @@
 """Comparisons of translations: worked by hand, and against compare-mt."""
 
 import math
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,14 @@ import pytest
 
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.comparison.outputs import output_statistics
-from nmtlab.analysis.comparison.sentence_scores import marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.sentence_scores import (
+    comparison_finding,
+    marked,
+    scores_figure,
+    sentence_scores,
+    wins_and_losses,
+)
+from nmtlab.analysis.comparison.stored import vocabulary_frequency
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
@@ -17,9 +26,14 @@ from nmtlab.analysis.comparison.words import (
     matched,
     ngram_differences,
     word_accuracy,
+    word_accuracy_finding,
     word_matches,
 )
 from nmtlab.errors import CorpusError
+from nmtlab.recipe import TextSettings, find_recipe
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.pipeline import Pipeline
 
 SOURCE = ["Hund Fauci sieht 3 Katzen .", "der Hund geht", "ein Kind singt im Haus , sagt Chan"]
 REFERENCE = ["the dog Fauci sees 3 cats .", "the dog goes", "a child sings in the house , says Chan"]
@@ -170,3 +184,98 @@ def test_what_cannot_be_compared_is_refused(systems, problem):
 def test_nothing_is_shown_for_buckets_without_words(compared):
     assert isinstance(word_accuracy(by_frequency(word_matches(compared), COUNTS)), pd.DataFrame)
     assert "1" not in set(word_accuracy(by_frequency(word_matches(compared), COUNTS))["bucket"])
+
+
+@pytest.mark.parametrize(("system", "than"), [("good", "bad"), ("bad", "good")])
+def test_each_sentence_is_a_point_of_the_system_that_wins_it(compared, system, than):
+    scores = sentence_scores(compared)
+    figure = scores_figure(scores, system, than)
+    drawn = {
+        line: (x, y) for trace in figure.data for x, y, line in zip(trace.x, trace.y, trace.customdata, strict=True)
+    }
+    assert drawn == {line: (scores.loc[line, than], scores.loc[line, system]) for line in scores.index}
+    counts = wins_and_losses(scores, system, than)
+    assert [len(trace.x) for trace in figure.data] == [counts["wins"], counts["losses"], counts["ties"]]
+    assert [trace.name for trace in figure.data] == [
+        f"{system} better: {counts['wins']}", f"{than} better: {counts['losses']}", f"ties (±1 chrF): {counts['ties']}",
+    ]  # fmt: skip
+    assert {trace.meta for trace in figure.data} == {"line"}
+
+
+def test_names_of_systems_are_text_in_a_figure_of_sentences():
+    scores = pd.DataFrame({"<b>a": [1.0, 5.0], "c": [2.0, 2.0]}, index=pd.RangeIndex(1, 3, name="line"))
+    assert "<b>a" not in str(scores_figure(scores, "<b>a", "c").to_dict())
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            (6.4, 5.1, 7.72),
+            "b is better than a by 6.4 BLEU (95 % interval 5.1 to 7.7); it wins 2 sentences, loses 0 and",
+        ),
+        ((-6.4, -7.7, -5.1), "b is worse than a by 6.4 BLEU (95 % interval 5.1 to 7.7); it wins 2 sentences"),
+        ((0.31, -0.5, 1.1), "No clear difference in BLEU between b and a (+0.3, 95 % interval −0.5 to 1.1); b wins 2"),
+    ],
+)
+def test_a_comparison_says_who_is_better_and_how_often(found, said):
+    scores = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 4.0, 3.5]}, index=pd.RangeIndex(1, 4, name="line"))
+    rows = [("BLEU", "a", np.nan, np.nan, np.nan), ("BLEU", "b", *found), ("chrF", "b", 9.0, 8.0, 10.0)]
+    differences = pd.DataFrame(rows, columns=["metric", "system", "difference", "low", "high"])
+    assert comparison_finding(scores, differences, "b", "a").startswith(said)
+    against = "a wins 0 sentences, loses 2 and ties 1 (±1 chrF) against b."
+    assert comparison_finding(scores, differences, "a", "b") == against
+    assert comparison_finding(scores, differences, "a", "a") == ""
+
+
+def test_the_words_that_differ_most_for_certain_are_named():
+    rows = [
+        ("1", "a", 0.1, np.nan, np.nan, np.nan), ("1", "b", 0.9, 0.8, 0.8, 0.8),
+        ("2-4", "a", 0.5, np.nan, np.nan, np.nan), ("2-4", "b", 0.4, -0.1, -0.15, -0.05),
+        ("5+", "a", 0.5, np.nan, np.nan, np.nan), ("5+", "b", 0.8, 0.3, -0.1, 0.7),
+    ]  # fmt: skip
+    accuracy = pd.DataFrame(rows, columns=["bucket", "system", "f1", "difference", "low", "high"])
+    assert word_accuracy_finding(accuracy, "frequency") == (
+        "By frequency, a is ahead of b most in “2-4”: F1 50.0 % against 40.0 % (95 % interval of the difference "
+        "5.0 to 15.0)."
+    )
+    assert (
+        word_accuracy_finding(accuracy.drop(index=[2, 3]), "frequency") == "By frequency, no difference in F1 is clear."
+    )
+    assert word_accuracy_finding(accuracy[accuracy["system"] == "a"], "frequency") == ""
+
+
+def segmented(segmentation: str, folder: Path) -> SimpleNamespace:
+    for split in ("train", "dev"):
+        for language in ("de", "en"):
+            write_lines(
+                folder / f"{split}.{language}", ["the dog sees the cat", "the cat sees a dog", "a cat sees"] * 4
+            )
+    settings = TextSettings(segmentation=segmentation, vocabulary_size=24, joint=False, min_frequency=1)
+    pipeline = Pipeline.learn(settings, ParallelCorpus.open(folder, "de", "en"))
+    return SimpleNamespace(recipe=find_recipe("tied"), pipeline=pipeline, label=segmentation)
+
+
+def test_without_its_training_text_words_have_the_counts_of_a_vocabulary(tmp_path):
+    words = segmented("word", tmp_path)
+    seen = vocabulary_frequency([words])
+    assert seen.title == "training frequency"
+    counts = {"the": 12, "dog": 8, "sees": 12, "cat": 12, "a": 8, "zebra": 0}
+    assert {word: seen.of(word) for word in counts} == counts
+    assert "word, words that it lacks count as 0" in seen.about
+    of_both = Compared(SOURCE, [REFERENCE], {"bad": [BAD]}, ("de", "en"), COUNTS, seen=seen).frequency
+    assert (of_both.title, of_both.of("the"), of_both.of("zebra")) == ("training frequency", 500, 0)
+    assert Compared(SOURCE, [REFERENCE], {"bad": [BAD]}, ("de", "en"), seen=seen).frequency is seen
+    assert vocabulary_frequency([]) is None
+
+
+def test_a_word_of_subwords_has_the_count_of_its_rarest_piece(tmp_path):
+    pieces = segmented("bpe", tmp_path)
+    seen, side = vocabulary_frequency([pieces]), pieces.pipeline.target
+    assert seen.title == "count of the rarest subword"
+    counts = dict(zip(side.vocabulary.types, side.counts, strict=True))
+    for word, least in (("dogs", 8), ("cat", 12), ("zebra", 0)):
+        split = side.tokenizer.split(word)
+        assert seen.of(word) == min(counts.get(piece, 0) for piece in split) <= least
+    both = [pieces, segmented("word", tmp_path)]
+    assert vocabulary_frequency(both).title == "training frequency"

@@ -115,7 +115,7 @@ def test_word_vectors_of_each_system_are_shown_and_correlated_with_frequency(run
     assert view.frame["run"].tolist() == ["copy", "other"]
     assert view.frame["points"].nunique() == 1
     assert ((view.frame["share 1"] >= view.frame["share 2"]) & (view.frame["share 2"] > 0)).all()
-    assert view.frame[["spearman 1", "spearman 2"]].abs().to_numpy().max() <= 1
+    assert view.frame[["ρ 1", "ρ 2"]].abs().to_numpy().max() <= 1
     assert len(view.figure.data) == 2
 
 
