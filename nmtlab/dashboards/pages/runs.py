@@ -24,7 +24,8 @@ def runs_page(workspace: Workspace | None = None) -> Page:
     """Return the page: the runs, and links to the pages that can show those that are chosen."""
     workspace = workspace or Workspace.find()
     trained = any(workspace.runs.glob("[!.]*"))
-    runs = RunChooser(workspace, first=() if trained else (_EXAMPLE,))
+    none = "No run is here yet: the page Train makes one, and so does 'nmtlab demo'."
+    runs = RunChooser(workspace, first=() if trained else (_EXAMPLE,), none=none)
     look = html()
 
     def show_links() -> None:
