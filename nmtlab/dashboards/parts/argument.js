@@ -1,10 +1,11 @@
 // The start page: draws its small figures, filters its claims, and shows the numbers of one.
 const drawFigures = async (root, figures) => {
   const plotly = globalThis.Plotly ?? (await (globalThis.nmtlabPlotly ??= Promise.withResolvers()).promise);
-  const draw = () => {
+  const draw = async () => {
     for (const place of root.querySelectorAll("[data-figure]")) {
       const { data, layout } = figureOf(figures[place.dataset.figure], place);
       plotly.react(place, data, layout, { displayModeBar: false, responsive: true });
+      await new Promise((rest) => setTimeout(rest)); // so that each is seen before the next is drawn
     }
   };
   draw();
