@@ -243,7 +243,8 @@ class TranslatePage(Page):
         source, able = lines[picked["line"]]
         run, target = next(run for run in able if run.label == picked["run"]), self._texts[self.found.value]
         system, where = system_of(run), self._where(source, self.runs.chosen, run.direction)
-        of = described_runs([run], f"line {where.line} of {where.title}" if where.line else "a typed sentence")
+        typed = "an example" if is_blank(self.typed.value) else "a typed sentence"
+        of = described_runs([run], f"line {where.line} of {where.title}" if where.line else typed)
         self.tokens.show(with_subtitle(token_figure(token_probabilities(system, source, target)), of))
         weights = attention(system, source, target).assign(run=run.label)
         self.attention.show(with_subtitle(attention_figure(weights), of))
