@@ -9,7 +9,7 @@ from nmtlab.dashboards.widgets.note import html
 from nmtlab.workspace import Workspace
 
 PAGE = About(
-    place=115,
+    place=130,
     group="Train",
     title="Runs",
     question="Which trainings are here, and on which pages can each be seen?",
@@ -26,9 +26,10 @@ def runs_page(workspace: Workspace | None = None) -> Page:
     trained = any(workspace.runs.glob("[!.]*"))
     none = "No run is here yet: the page Train makes one, and so does 'nmtlab demo'."
     runs = RunChooser(workspace, first=() if trained else (_EXAMPLE,), none=none)
+    runs.spread()
     look = html()
 
     def show_links() -> None:
         look.value = f"Open in: {links_to(runs.chosen)}" if runs.chosen else ""
 
-    return Page(PAGE, {"runs": runs.table}, [Section(("runs",), (), show_links)], [runs, look], refresh=runs.refresh)
+    return Page(PAGE, {"runs": runs.table}, [Section(("runs",), (), show_links)], [look, runs], refresh=runs.refresh)
