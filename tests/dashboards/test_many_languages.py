@@ -149,7 +149,7 @@ def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to
 
     served = serve(copy)
     shown = Shown(browser.new_page(viewport={"width": 1500, "height": 1300}), served.address)
-    shown.open("many", "?runs=many")
+    shown.open("many", "?runs=many&open=sentences,layers,probes,gradients")
     assert "Trained in 3 directions" in shown.notes
     shown.press("Translate and compare")
     for title in (MATRIX, "How alike languages are", "Can the source language be read off", "Do directions fight"):
