@@ -14,24 +14,29 @@ from nmtlab.analysis.lexical.lexicon import (
     LEARNED,
     agreement,
     agreement_by_frequency,
+    agreement_finding,
     gold_translations,
     lexicon_figure,
+    lexicon_finding,
     precision,
+    precision_finding,
     system_translations,
     table_translations,
+    telling_word,
 )
 from nmtlab.dashboards.frame.about import About, Sentence
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
-from nmtlab.dashboards.frame.systems import system_of
+from nmtlab.dashboards.frame.systems import described_runs, system_of
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
+from nmtlab.figures.theme import readable, with_subtitle
 from nmtlab.runs.listing import list_runs
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -63,10 +68,11 @@ class LexiconPage(Page):
         self._workspace = workspace
         none = "No run here has a lexical module: train one with the recipe fixnorm-lex."
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, many=False, none=none)
-        self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
-        self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
-        self.agreement = Table("Agreement with the aligner: on the best translation, and of the lists")
-        self.sentences = Table("Sentences with the word", pick="one", height="15em")
+        self.words = Table("Source words: select one", pick="one", height="32em")
+        self.answer, self.chart, self.hint = Answer(), Chart(), Note()
+        self.agreed, self.agreement = Answer(), Table("Agreement with the aligner, by training frequency")
+        self.right, self.precision = Answer(), Table("Precision against the gold lexicon, by training frequency")
+        self.sentences = Table("Sentences with the word: select one", pick="one", height="20em")
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces, self._texts = pd.DataFrame(), list[set[str]](), dict[str, Text]()
         self.text, self.line, self.typed = widgets.Text(), widgets.Text(), widgets.Text()
@@ -74,48 +80,77 @@ class LexiconPage(Page):
         self.sentences.observe(lambda change: self._go_to(change["new"]), "value")
         sentence = {"text": self.text, "line": self.line, "sentence": self.typed}
         state = {"runs": self.runs.table, "word": self.words, **sentence, "selected": self.selection}
-        of_run = (self.words, self.precision, self.agreement, self.hint)
         sections = [
             Section(("word",), (), self._select_word),  # before others change it: if a person did
-            Section(("runs",), of_run, self._read),
+            Section(("runs",), (self.words, self.hint), self._read),
             Section(("selected",), (), self._choose_selected),
+            Section(("runs", "word"), (self.answer, self.chart), self._show_word),
+            Section(("runs", "word"), (self.sentences,), self._show_sentences),
             Section(("runs", *sentence), (self.selection,), self._offer_tokens),
-            Section(("runs", "word"), (self.chart, self.sentences), self._show_word),
         ]
         body = [
-            self.hint, self.selection,
-            columns(self.words, widgets.VBox([self.chart, self.precision, self.agreement])), self.sentences,
+            self.answer, self.chart, self.hint,
+            Fold("sentences", "In which sentences does the word stand?", self.sentences, self.selection),
+            Fold("agreement", "How often do lexicon and aligner agree?",
+                 Section(("runs",), (self.agreed, self.agreement), self._show_agreement)),
+            Fold("precision", "How often is the lexicon right?",
+                 Section(("runs",), (self.right, self.precision), self._show_precision)),
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, [self.runs], self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs, self.words], self.runs.refresh)
 
     def _read(self) -> None:
-        """Show the lexicon of a run and what it is worth."""
+        """Read the lexicon of a run, and list its words."""
         self._tables, run = {}, self.runs.first
+        self._lines, self._pieces = pd.DataFrame(), []
         if run is None:
             return
         self._tables = _tables(run, self._workspace)
-        self._texts = by_title(texts(run, self._workspace))
-        self._lines = _lines(run, self._texts)
-        self._pieces = [set(run.pipeline.source_pieces(source)) for source in self._lines["source"]]
-        self.words.show(_words(self._tables))
+        self.words.show(_words(self._tables), pieces=("word",))
         if not self.words.chosen:
-            self.words.choose([word for word in self.words.frame.index if word.isalpha()][:1])
-        if GOLD in self._tables:
-            self.precision.show(precision(self._tables[LEARNED], self._tables[GOLD]).round(3))
-        if ALIGNED in self._tables:
-            agreed = agreement(self._tables[LEARNED], self._tables[ALIGNED])
-            self.agreement.show(agreement_by_frequency(agreed).round(3))
+            self.words.choose([telling_word(self._tables[LEARNED], self._tables.get(ALIGNED))])
         self.hint.say(_legend(self._tables))
 
     def _show_word(self) -> None:
-        """Show the translations of the word, and its sentences."""
-        word = self.words.value
-        if word is None:
+        """Show the translations of the word."""
+        word, run = self.words.value, self.runs.first
+        if word is None or run is None:
             return
-        shown = [table[table["source"] == word].assign(by=by) for by, table in self._tables.items()]
-        self.chart.show(lexicon_figure(word, pd.concat(shown)))
-        self.sentences.title = f"Sentences with {word}: select one"
-        self.sentences.show(self._lines[[word in pieces for pieces in self._pieces]])
+        shown = pd.concat([table[table["source"] == word].assign(by=by) for by, table in self._tables.items()])
+        self.answer.say(lexicon_finding(word, shown))
+        self.chart.show(with_subtitle(lexicon_figure(word, shown), f"{run.label}: {described_runs([run])}"))
+
+    def _show_agreement(self) -> None:
+        if ALIGNED in self._tables:
+            agreed = agreement(self._tables[LEARNED], self._tables[ALIGNED])
+            self.agreed.say(agreement_finding(agreed))
+            self.agreement.show(agreement_by_frequency(agreed).round(2))
+        elif self._tables:
+            self.agreed.say("There is no aligner's lexicon to compare with: train the recipe arthur on the same text.")
+
+    def _show_precision(self) -> None:
+        if GOLD in self._tables:
+            judged = precision(self._tables[LEARNED], self._tables[GOLD])
+            self.right.say(precision_finding(judged))
+            self.precision.show(judged.round(2))
+        elif self._tables:
+            self.right.say("Only an artificial language has a true lexicon, and this is none, or its corpus is not here.")
+
+    def _show_sentences(self) -> None:
+        """Show the sentences with the word."""
+        word = self.words.value
+        if word is None or (run := self.runs.first) is None:
+            return
+        self._read_lines(run)
+        self.sentences.title = f"Sentences with {readable([word])[0]}: select one"
+        found = self._lines[[word in pieces for pieces in self._pieces]]
+        self.sentences.show(found, why="No sentence that is here has this word.")
+
+    def _read_lines(self, run: Run) -> None:
+        """Read the sentences of a run's texts, if they have not been read."""
+        if not self._pieces:
+            self._texts = by_title(texts(run, self._workspace))
+            self._lines = _lines(run, self._texts)
+            self._pieces = [set(run.pipeline.source_pieces(source)) for source in self._lines["source"]]
 
     def _select_word(self) -> None:
         token, word = self.selection.token, self.words.value
@@ -132,6 +167,7 @@ class LexiconPage(Page):
         run = self.runs.first
         if run is None:
             return
+        self._read_lines(run)
         typed = self.typed.value.strip()
         same = self._lines["source"] == typed if typed else self._lines.index == _key(self.text.value, self.line.value)
         found = next(self._lines[same].itertuples(), None)
