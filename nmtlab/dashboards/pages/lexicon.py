@@ -1,6 +1,7 @@
 """The learned lexicon of a lexical module (thesis Table 3.9)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
@@ -37,7 +38,8 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
 from nmtlab.figures.theme import readable, with_subtitle
-from nmtlab.runs.listing import list_runs
+from nmtlab.runs.index import RunIndex
+from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -133,7 +135,7 @@ class LexiconPage(Page):
             self.right.say(precision_finding(judged))
             self.precision.show(judged.round(2))
         elif self._tables:
-            self.right.say("Only an artificial language has a true lexicon, and this is none, or its corpus is not here.")
+            self.right.say("No true lexicon is here: only artificial languages have one.")
 
     def _show_sentences(self) -> None:
         """Show the sentences with the word."""
@@ -198,10 +200,9 @@ def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:
 def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
     """Return tables of word translations by their origin, as returned by `analysis.lexical.lexicon`."""
     tables = {LEARNED: system_translations(system_of(run), k=_K)}
-    for other in list_runs(workspace)[0]:
-        same = other.recipe.corpus == run.recipe.corpus
-        if same and ALIGNED not in tables and (table := other.translation_table) is not None:
-            tables[ALIGNED] = table_translations(other.pipeline, table, k=_K)
+    aligner = _aligner(run, workspace)
+    if aligner and (table := aligner.translation_table) is not None:
+        tables[ALIGNED] = table_translations(aligner.pipeline, table, k=_K)
     try:
         languages = run.recipe.corpus
         corpus = ParallelCorpus.open(workspace.corpus_folder(languages.name), languages.source, languages.target)
@@ -212,6 +213,21 @@ def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
         share = 1 / gold.groupby("source")["target"].transform("size")
         tables[GOLD] = gold.assign(probability=share)
     return tables
+
+
+def _aligner(run: Run, workspace: Workspace) -> Run | None:
+    """Return a run on the same text that has an aligner's table."""
+    index = RunIndex(workspace)
+    corpora = index.read(lambda name: index.fact(name, "corpus of its table", _corpus_of_table))
+    index.save()
+    wanted = run.recipe.corpus.model_dump(mode="json")
+    name = next((name for name, corpus in corpora.items() if corpus == wanted), None)
+    return open_run(name, workspace) if name else None
+
+
+def _corpus_of_table(run: Run) -> dict[str, Any] | None:
+    has_table = run.recipe.model.lexical_table and run.translation_table is not None
+    return run.recipe.corpus.model_dump(mode="json") if has_table else None
 
 
 def _lines(run: Run, offered: Mapping[str, Text]) -> pd.DataFrame:
@@ -229,14 +245,23 @@ def _key(text: str, line: object) -> str:
 
 
 def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return a row for each source word, with its translations by each origin."""
     learned = tables[LEARNED]
-    lines = learned.assign(shown=learned["target"] + " " + learned["probability"].map("{:.2f}".format))
-    frame = lines.groupby("source", sort=False).agg(times=("count", "first"), learned=("shown", ", ".join))
-    if ALIGNED in tables:
-        frame["aligner"] = tables[ALIGNED].groupby("source")["target"].agg(", ".join)
-    if GOLD in tables:
-        frame["gold"] = tables[GOLD].groupby("source")["target"].agg(", ".join)
+    shown = learned["target"] + " " + learned["probability"].map("{:.2f}".format)
+    frame = learned.groupby("source", sort=False).agg(times=("count", "first"))
+    frame["learned"] = _joined(learned["source"], shown)
+    for by in (ALIGNED, GOLD):
+        if by in tables:
+            frame[by] = _joined(tables[by]["source"], tables[by]["target"])
     return frame.reset_index(names="word").set_index("word", drop=False)
+
+
+def _joined(sources: pd.Series, texts: pd.Series) -> pd.Series:
+    """Return the texts of each source word in one; pandas takes half a second for it."""
+    found: dict[str, list[str]] = {}
+    for source, text in zip(sources, texts, strict=True):
+        found.setdefault(source, []).append(text)
+    return pd.Series({source: ", ".join(all_of_it) for source, all_of_it in found.items()}, dtype=object)
 
 
 def _legend(tables: dict[str, pd.DataFrame]) -> str:

@@ -70,9 +70,7 @@ class LogitsPage(Page):
         none = "No run here has weights: train one on the page Train."
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
         self.system = SystemMenu(self.runs)
-        self.sentences = SentenceChooser(
-            workspace, lambda: self.system.of_its_pair, ("runs", "system"), first=SENTENCE
-        )
+        self.sentences = SentenceChooser(workspace, lambda: self.system.of_its_pair, ("runs", "system"), first=SENTENCE)
         self.position = widgets.Dropdown(description="Word", options=[])
         self.fixed = widgets.Checkbox(description="rescale all vectors to norm r", indent=False)
         self.radius = widgets.FloatSlider(description="r", value=5, min=0.5, max=12, step=0.1)
