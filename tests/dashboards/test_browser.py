@@ -123,7 +123,7 @@ def test_the_index_shows_the_claims_and_leads_to_every_page(show):
 
 
 def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show, served):
-    page = show("tables", "?table=table-3.6.small&line=tu-en · fixnorm")
+    page = show("tables", "?table=table-3.6.small&line=tu-en · fixnorm&open=behind")
     lines = Results.latest(find_table("table-3.6"), "small", served.workspace).summary()
     own = lines[(lines["row"] == "tu-en") & (lines["column"] != "tied")]
     for name, kinds in (("", ["better", "worse"]), (", runs not kept", [NOT_KEPT])):
@@ -154,7 +154,7 @@ def test_g_is_drawn_against_depth_and_a_new_run_is_listed_without_a_reload(show,
     expected = [own["g"].tolist() for _, own in values.groupby(["panel", "run", "group"], sort=False)]
     eventually(lambda: page.values(DEPTH, mode="markers"), near(expected))
     assert page.keys("Runs") == ["hostile"]
-    assert "5 runs not shown: no values of g (5)" in page.notes
+    assert "6 runs not shown: no values of g (5), incomplete or damaged (1)" in page.notes
     shutil.copytree(runs["hostile"].folder, served.workspace.runs / "later")
     eventually(lambda: sorted(page.keys("Runs")), ["hostile", "later"])
     page.pick("Runs", "later")
@@ -427,7 +427,7 @@ def test_text_is_translated_as_it_is_asked_for(show, systems):
 
 
 def test_speed_and_quality_are_drawn_and_a_picked_point_is_the_picked_line(show):
-    page = show("efficiency")
+    page = show("efficiency", "?open=settings,method")
     stored, _ = stored_efficiency(Workspace(RESULTS.parent))
     found = medians(stored[stored["machine"] == stored["machine"].iloc[0]])
     on_front = found[frontier(found, "processor_milliseconds", margin=NOISE)].sort_values("processor_milliseconds")

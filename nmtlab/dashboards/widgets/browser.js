@@ -48,7 +48,9 @@ function render({ model, el }) {
     if (++ticks % 50 === 0) probe();
     setTimeout(watch, 100);
   };
+  let left = false; // the page, whose kernel Voila has then shut down
   const ask = (content) => {
+    if (left) return;
     if (!asked) {
       asked = Date.now();
       ticks = 0;
@@ -131,7 +133,10 @@ function render({ model, el }) {
     if (document.hidden || Date.now() - touched > IDLE) return;
     ask({ looking: true });
   }, EVERY);
-  const leave = () => clearInterval(timer); // Voila has then shut down the kernel, and the next page may take long to load
+  const leave = () => {
+    left = true;
+    clearInterval(timer);
+  };
   if (voila) addEventListener("beforeunload", leave);
   return () => {
     leave();
