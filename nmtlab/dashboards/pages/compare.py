@@ -179,7 +179,8 @@ class ComparePage(Page):
         offer(self.than, names)
         offer(self.other, names, otherwise=names[-1])
         offer(self.by, list(buckets(compared, self._matches)))
-        self.hint.say(f"{len(compared.source):,} sentences of {text.name}. {left_out(chosen, able)}")
+        where = f"{len(compared.source):,} sentences of {text.name}; click a point to see its sentence."
+        self.hint.say(f"{where} {left_out(chosen, able)}")
         self._compared = compared
 
     def _answer(self) -> None:

@@ -184,8 +184,7 @@ class LogitsPage(Page):
         word = "Reference word" if self.sentences.reference else "Word of the system's translation"
         norm = f" of these with all vectors at norm {self.radius.value:g}" if self.fixed.value else ""
         rank = f"rank {wanted['rank']}{norm}" + ("" if wanted["rank"] == 1 else f"; rank 1: {_quoted(best)}")
-        pair = f"{self.sentences.shown_source}  →  {isolated(self._target)}"
-        self.hint.say(f"{pair}  —  {word}: {_quoted(wanted['word'])}, {rank}.")
+        self.hint.say(f"{word}: {_quoted(wanted['word'])}, {rank}.")
 
     def _subtitle(self, run: Run) -> str:
         """Return of which system and sentence the figures are, and at which norm."""

@@ -45,7 +45,7 @@ PAGE = About(
     illustrates=(NORMS_BY_FREQUENCY, "norm-frequency"),
 )
 
-FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1")
+FIRST = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
 _NO_COUNTS = "the counts of its types are unknown; import it again with 'nmtlab runs import ... --corpus CORPUS'."
 
 
