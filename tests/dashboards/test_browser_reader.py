@@ -30,6 +30,7 @@ def test_whether_a_claim_is_reproduced_and_on_what_evidence(show):
 def test_which_sentences_a_system_wins_and_by_which_words(show):
     page = show("index")
     follow(page, "Compare")
+    page.press("Which sentences are won and lost, and by which words?")
     gains = [float(gain.replace("−", "-")) for gain in page.column("Sentences: select one", "difference")]
     assert gains == sorted(gains, reverse=True)
     page.pick("Sentences: select one", page.keys("Sentences: select one")[1])
@@ -47,7 +48,8 @@ def test_what_the_beam_misses(show):
 
 def test_what_decided_a_word(show):
     page = show("index")
-    follow(page, "Norms and frequency")
+    follow(page, "Why this word?")
+    page.press("Which other words could it be, and by which terms?")
     word = page.page.locator('.nmtlab-tokens [data-token^="target:2:"]').first
     written = word.inner_text()
     word.click()

@@ -412,7 +412,20 @@ def colours(value: object, key: str = "") -> Iterator[str]:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "name", ["tables", "compare", "norms", "logits", "lexicon", "attention", "depth", "dynamics", "languages", "search", "efficiency"]
+    "name",
+    [
+        "tables",
+        "compare",
+        "norms",
+        "logits",
+        "lexicon",
+        "attention",
+        "depth",
+        "dynamics",
+        "languages",
+        "search",
+        "efficiency",
+    ],
 )
 def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
     for figure in figures(make(name, hostile)):

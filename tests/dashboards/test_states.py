@@ -1,4 +1,4 @@
-"""Word vectors in the plane, and the nearest states of the training text, on the pages Norms and frequency, and Why this word?"""
+"""Word vectors in the plane, and the nearest states of the training text, on their pages."""
 
 import shutil
 

@@ -60,7 +60,9 @@ def test_with_all_vectors_at_one_norm_the_right_word_wins_there(workspace):
     frame = decompose(system_of(open_run(TIED, workspace)), source, reference, logits.POSITION - 1, top=12)
     best, second = with_radius(frame, 5.0).iloc[:2].itertuples()
     assert best.wanted
-    assert f"Target word “{best.word}” is at rank 1, ahead of “{second.word}”" in page.answer.value.replace("&#x27;", "'")
+    assert f"Target word “{best.word}” is at rank 1, ahead of “{second.word}”" in page.answer.value.replace(
+        "&#x27;", "'"
+    )
     assert "; all vectors at norm 5" in page.waterfall.figure.layout.title.text
     page.radius.value = 3.0
     assert "; all vectors at norm 3" in page.waterfall.figure.layout.title.text
