@@ -196,7 +196,8 @@ class LogitsPage(Page):
     def _show_candidates(self) -> None:
         if (run := self._run) and len(frame := self._candidates):
             self.logits.show(with_subtitle(logit_figure(frame), self._subtitle(run)))
-            self.terms.show(terms_table(frame).round(4), pieces=("word",))
+            shown = terms_table(frame).round(4).replace({"target word": {True: "yes", False: ""}})
+            self.terms.show(shown, pieces=("word",))
 
     def _text(self) -> tuple[Text, Run]:
         """Return the selected text and system."""
