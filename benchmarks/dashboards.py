@@ -33,6 +33,8 @@ FLAGS = [
     "--disable-backgrounding-occluded-windows", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]  # fmt: skip
 DRAWN = """() => {
+  const small = [...document.querySelectorAll('.nmtlab-argument .figure')];
+  if (small.length) return small.every((part) => part.querySelector('.main-svg'));
   const seen = [...document.querySelectorAll('.nmtlab-chart, .nmtlab-table')].filter((part) => part.offsetParent);
   return seen.length && seen.every((part) => part.dataset.drawn);
 }"""
@@ -128,7 +130,7 @@ def opened(browser: BrowserContext, address: str, name: str, query: str = "") ->
     page = browser.new_page()
     begun = time.perf_counter()
     page.goto(f"{address}/voila/render/{name}.ipynb{query}", wait_until="commit")
-    page.wait_for_selector(".nmtlab-page", timeout=120_000)
+    page.wait_for_selector(".nmtlab-page, .nmtlab-argument", timeout=120_000)
     there = time.perf_counter() - begun
     page.wait_for_function(DRAWN, timeout=120_000)
     drawn = time.perf_counter() - begun

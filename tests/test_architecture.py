@@ -46,7 +46,7 @@ SUB_ROOMS = {
     ],
     "grids": [("declared",), ("running",), ("results",)],
     "thesis": [("tables",), ("claims",), ("shown",)],
-    "dashboards": [("widgets",), ("frame",), ("parts", "serving"), ("pages",)],
+    "dashboards": [("widgets",), ("frame",), ("parts",), ("pages", "serving")],
 }
 MAY_PRINT = {"progress", "cli", "dashboards", "__main__"}
 WITHOUT_TORCH = ("recipe", "text", "evaluation")

@@ -1,4 +1,4 @@
-"""Recipes and results in the book, from their files: the directives `recipe`, `scores`, `claims` and `verdicts`."""
+"""Recipes and results in the book, from their files: `recipe`, `scores`, `argument`, `claims` and `verdicts`."""
 
 from functools import cache
 from html import escape
@@ -13,6 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from nmtlab.analysis.metrics import find_metric
+from nmtlab.dashboards.parts.argument import argument
+from nmtlab.dashboards.widgets.chart import PLOTLY
 from nmtlab.errors import NmtlabError
 from nmtlab.grids.declared.labels import row_label, system_labels
 from nmtlab.grids.results.summary import in_words
@@ -20,6 +22,7 @@ from nmtlab.recipe import named_recipe
 from nmtlab.thesis.claims.declared import ORIGINS, declared_claims
 from nmtlab.thesis.claims.verdicts import counted, measured_claims
 from nmtlab.thesis.measured import measured
+from nmtlab.workspace import Workspace
 
 
 class RecipeDirective(SphinxDirective):
@@ -101,6 +104,14 @@ class VerdictsDirective(SphinxDirective):
         return self.parse_text_to_nodes(markdown_table([*counts], body))
 
 
+class ArgumentDirective(SphinxDirective):
+    """`{argument}`: the messages of the thesis with their figures, and the verdicts on its claims."""
+
+    def run(self) -> list[nodes.Node]:
+        script = f'<script src="../_static/{PLOTLY.name}"></script>'
+        return [_html(script + argument(Workspace.find(), linked=False))]
+
+
 def _code(text: str) -> nodes.literal_block:
     return nodes.literal_block(text, text, language="toml")
 
@@ -134,6 +145,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("recipe", RecipeDirective)
     app.add_directive("scores", ScoresDirective)
+    app.add_directive("argument", ArgumentDirective)
     app.add_directive("claims", ClaimsDirective)
     app.add_directive("verdicts", VerdictsDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

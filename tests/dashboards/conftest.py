@@ -163,3 +163,21 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
         if not page.page.is_closed():
             page.page.close(run_before_unload=True)  # which ends its kernel
     context.close()
+
+
+@pytest.fixture
+def start(browser, served) -> Iterator[Callable[..., Any]]:
+    """Open the start page with a query; nothing may go wrong in it."""
+    context = browser.new_context(viewport={"width": 1500, "height": 1300})
+    troubles: list[str] = []
+
+    def new(query: str = "") -> Any:
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.goto(f"{served.address}/{query}", timeout=1000 * PATIENCE)
+        page.locator(".figure .main-svg").last.wait_for(timeout=1000 * PATIENCE)
+        return page
+
+    yield new
+    context.close()
+    assert troubles == []

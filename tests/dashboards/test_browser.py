@@ -3,7 +3,7 @@
 import itertools
 import math
 import shutil
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 import pandas as pd
 import pytest
@@ -31,13 +31,14 @@ from nmtlab.dashboards.frame.headings import headings
 from nmtlab.grids.results.judgement import NOT_KEPT
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.schemas import CELLS
-from nmtlab.grids.results.summary import rounded
 from nmtlab.grids.trainability import MAP
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
-from nmtlab.thesis.claims.verdicts import measured_claims, overall
+from nmtlab.thesis.claims.declared import declared_claims
+from nmtlab.thesis.claims.verdicts import measured_claims
+from nmtlab.thesis.messages import MESSAGES
 from nmtlab.thesis.tables.listing import find_table
 from nmtlab.translation import Translator
 from nmtlab.workspace import RESULTS, Workspace
@@ -46,7 +47,7 @@ TIED, FIXNORM, LEX, ARTHUR = (f"small-tr-en.{name}.s1" for name in ("tied", "fix
 NORMS, LOGITS, WATERFALL = "Norm of output embeddings", "What makes a word win", "From the logit of"
 ATTENTION, TOKENS = "Attention of each system", "How sure the system is"
 SENTENCES, TRANSLATIONS, WORDS = "Sentences: select one", "Translations: select one", "Source words"
-CLAIMS, JOBS = "Claims tested here", "Trainings started here"
+JOBS = "Trainings started here"
 TREE, ENDED, BOTH = "Beam search tree", "Finished hypotheses of the beam", "Beam search and exact search"
 PREFIX, CONTINUED = "Selected prefix:", "Continued from:"
 TABLE, EFFICIENCY = "Test BLEU of all models", "BLEU and "
@@ -97,29 +98,38 @@ def cells(column: pd.Series) -> list[str]:
 # One page after the other
 
 
-def test_the_index_shows_the_claims_and_leads_to_every_page(show):
-    page = show("index")
+def test_the_start_page_shows_figures_and_numbers_filters_claims_and_leads_to_every_page(start):
+    page = start()
+    assert page.locator(".figure .main-svg").count() >= len(MESSAGES)
     found = measured_claims()
-    claims = page.keys(CLAIMS)  # a long table draws the rows in view
-    assert len(claims) > 20
-    assert claims == overall(found)["claim"].tolist()[: len(claims)]
-    for claim in (claims[0], claims[-1]):
-        page.pick(CLAIMS, claim) if claim != claims[0] else None
-        eventually(lambda: page.picked(CLAIMS), [claim])
-        own = found[found["claim"] == claim]
-        eventually(lambda own=own: page.column("By text", "text"), own["text"].tolist())
-        assert page.column("By text", "effect") == cells(rounded(own)["effect"])
-        assert page.column("By text", "effect of") == own["direction"].tolist()
-    links = page.page.locator(".nmtlab-index a")
-    assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == [
-        f"{p.name}.ipynb" for p in headings()[1:]
-    ]
-    assert page.page.locator(".nmtlab-nav a").count() == len(headings()[1:]) + 2  # the index and the glossary
-    assert "hostile" in page.keys("Runs")
-    page.page.locator(".nmtlab-index").get_by_text("Depth and g").click()
-    page.page.wait_for_url("**/depth.ipynb*")
-    page.drawn()
-    assert page.chart(DEPTH).is_visible()
+    marks = page.locator(".mark:visible")
+    assert marks.count() == len(found)
+    page.locator(".bar .opposite").click()
+    opposite = found[found["verdict"] == "contradicted here"]
+    assert marks.count() == len(opposite)
+    page.get_by_role("button", name="artificial text").click()
+    assert marks.count() == opposite["artificial"].sum()
+    first = marks.first
+    line = found.loc[int(first.get_attribute("data-line"))]
+    first.focus()
+    page.keyboard.press("Enter")
+    numbers = page.locator(".numbers")
+    assert numbers.locator("h3").inner_text() == line["claim"]
+    assert line["text"] in numbers.inner_text()
+    assert line["budget"] in numbers.inner_text()
+    first.press("Enter")
+    assert numbers.count() == 0
+    assert page.locator(".nmtlab-nav a").count() == len(headings()) + 1  # the glossary
+    page.locator(".chip").first.click()
+    assert numbers.locator("h3").inner_text() == MESSAGES[0].asked[0].claims[0].text
+    assert marks.count() == len(found)
+
+
+def test_the_start_page_opens_at_the_claim_of_its_address(start):
+    claim = declared_claims()[0].text
+    page = start(f"?claim={quote(claim)}")
+    assert page.locator(".numbers h3").inner_text() == claim
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1500
 
 
 def test_a_table_is_drawn_beside_what_was_published_and_leads_to_sentences(show, served):

@@ -1,13 +1,16 @@
-"""The index leads from each claim to its line in the tables and to a page that shows its runs, and nowhere in vain."""
+"""The start page shows each claim with its verdict, leads to its line and to a page with its runs, nowhere in vain."""
 
 import importlib
+import json
 import re
+import shutil
+from collections import Counter
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
 
@@ -17,13 +20,14 @@ from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.frame.links import links_to, pages_about
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.pages.index import index_page
-from nmtlab.dashboards.widgets.note import Note
-from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.pages.runs import runs_page
+from nmtlab.dashboards.parts.argument import VERDICTS, argument, argument_markup
 from nmtlab.grids.results.judgement import RULE
 from nmtlab.runs.listing import open_run
 from nmtlab.thesis.claims.declared import declared_claims
 from nmtlab.thesis.claims.verdicts import measured_claims
-from nmtlab.workspace import Workspace
+from nmtlab.thesis.messages import MESSAGES
+from nmtlab.workspace import RESULTS, Workspace
 
 CHECKOUT = Workspace(Path(__file__).parents[2] / "data")
 
@@ -40,20 +44,29 @@ def runs_of(address: str) -> list[str]:
     return parse_qs(urlsplit(address).query)["runs"][0].split(",")
 
 
-def look(page: Page) -> str:
-    """Return the links below the numbers of the picked claim."""
-    return next(part.value for part in page.body if isinstance(part, widgets.HTML) and "evidence in" in part.value)
+def data_of(markup: str) -> dict[str, Any]:
+    """Return the numbers in the start page's content."""
+    return json.loads(markup.split("<script type='application/json'>")[1].split("</script>")[0])
+
+
+def some_results(folder: Path, *tables: str) -> Path:
+    """Return a folder with the results of some tables."""
+    folder.mkdir()
+    for table in tables:
+        for path in RESULTS.glob(f"{table}.small*.csv"):
+            shutil.copy(path, folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def links() -> Mapping[str, list[str]]:
+def content() -> str:
+    return argument(CHECKOUT)
+
+
+@pytest.fixture(scope="module")
+def links(content) -> Mapping[str, list[str]]:
     """The addresses that each measured claim leads to."""
-    page = index_page(CHECKOUT)
-    found = {}
-    for claim in measured_claims()["claim"].unique():
-        page.state["claim"].choose([claim])
-        found[claim] = hrefs(look(page))
-    return found
+    return {one["claim"]: hrefs("".join(one["links"])) for one in data_of(content)["claims"]}
 
 
 def test_every_claim_names_pages():
@@ -94,33 +107,114 @@ def test_a_claim_leads_to_its_runs_alone_of_one_pair_a_link(links):
 
 
 @pytest.mark.full
-def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not():
-    page = index_page(CHECKOUT)
-    assert any(RULE in part.value for part in page.body if isinstance(part, Note))
+def test_the_bar_counts_the_verdicts_and_each_mark_is_its_line(content):
     found = measured_claims()
-    (numbers,) = (part for part in page.body if isinstance(part, Table) and part.title == "By text")
-    (counts,) = (part for part in page.body if isinstance(part, Table) and part.title.startswith("Whose claims"))
-    whose, verdicts = counts.frame.set_index(["origin", "kind of text"]), found["verdict"].value_counts()
-    assert whose.drop(columns="claims").sum().to_dict() == verdicts.to_dict()
-    natural = found[(found["origin"] == "claimed") & ~found["artificial"]]
-    assert whose.loc[("claimed by the thesis", "natural"), "claims"] == natural["claim"].nunique()
-    for claim in (
-        "A distant relative, too, helps more than an unrelated parent.",
-        "The lexical module adds to what fixnorm gains.",
-    ):
-        page.state["claim"].choose([claim])
-        own = found[found["claim"] == claim]
-        shown = numbers.frame
-        assert shown["text"].tolist() == own["text"].tolist()
-        assert shown["verdict"].tolist() == own["verdict"].tolist()
-        assert shown["why undecided"].tolist() == own["reason"].tolist()
-        assert {"95 % interval", "detectable effect", "interval covers", "budget", "runs"} <= set(shown.columns)
-        assert ("q" in shown.columns) == own["q"].notna().any()
+    kinds = Counter(VERDICTS[verdict].kind for verdict in found["verdict"])
+    counted = re.findall(r"data-filter='(\w+)' data-value='([^']+)' aria-pressed='false'[^>]*><b>(\d+)</b>", content)
+    shown = {(of, value): int(count) for of, value, count in counted}
+    assert {value: count for (of, value), count in shown.items() if of == "kind"} == dict(kinds)
+    assert {value: count for (of, value), count in shown.items() if of == "origin"} == dict(Counter(found["origin"]))
+    assert shown["text", "artificial"] == found["artificial"].sum()
+    marks = re.findall(
+        r"class='mark (\w+)' style='[^']*' data-line='(\d+)' data-kind='(\w+)' data-origin='([^']*)' data-text='(\w+)'",
+        content,
+    )
+    assert sorted(int(line) for _, line, *_ in marks) == found.index.tolist()
+    for kind, line, same, origin, text in marks:
+        own = found.loc[int(line)]
+        assert kind == same == VERDICTS[own["verdict"]].kind
+        assert (origin, text == "artificial") == (own["origin"], own["artificial"])
+    rows = re.findall(r"<tr data-claim='(\d+)'><th scope='row'>([^<]*)</th>(.*?)</tr>", content)
+    claims = data_of(content)["claims"]
+    assert [unescape(text) for _, text, _ in sorted(rows, key=lambda row: int(row[0]))] == found[
+        "claim"
+    ].unique().tolist()
+    for number, _, cells in rows:
+        assert sorted(map(int, re.findall(r"data-line='(\d+)'", cells))) == claims[int(number)]["lines"]
 
 
-def test_the_start_page_begins_with_a_run_that_most_pages_can_show(tmp_path):
+@pytest.mark.full
+def test_the_numbers_of_a_claim_say_what_was_decided_and_why_not(content):
+    assert RULE in unescape(content)
+    found = measured_claims()
+    for claim in data_of(content)["claims"]:
+        own, numbers = found[found["claim"] == claim["claim"]], dict(claim["numbers"])
+        assert claim["texts"] == own["text"].tolist()
+        assert numbers["verdict"] == [VERDICTS[verdict].name for verdict in own["verdict"]]
+        assert numbers.get("why undecided", [""] * len(own)) == own["reason"].tolist()
+        assert numbers.get("runs", [""] * len(own)) == [", ".join(names) for names in own["runs"]]
+        assert [float(effect.replace("−", "-") or "nan") for effect in numbers.get("effect", ["nan"] * len(own))] == (
+            pytest.approx(own["effect"].tolist(), abs=0.005, nan_ok=True)
+        )
+        assert numbers["seeds"] == own["seeds"].astype(str).tolist()
+        assert ("q" in numbers) == own["q"].notna().any()
+        assert {"95 % interval", "detectable effect", "interval covers", "budget"} <= {*numbers} or own[
+            "low"
+        ].isna().all()
+
+
+@pytest.mark.full
+def test_every_message_is_shown_with_its_figure_verdicts_and_a_link(content):
+    figures = data_of(content)["figures"]
+    assert [*figures] == [message.key for message in MESSAGES]
+    sections = re.findall(r"<section><h3>(.*?)</section>", content)
+    assert len(sections) == len(MESSAGES)
+    for message, section in zip(MESSAGES, sections, strict=True):
+        assert f"data-figure='{message.key}'" in section
+        assert section.count("class='chip'") >= 2
+        assert page_of(hrefs(section)[0]) == message.page
+        assert json.loads(figures[message.key])["data"]
+
+
+def test_where_some_results_are_there_the_rest_is_said_to_be_missing(tmp_path):
+    folder = some_results(tmp_path / "results", "attention-sink")
+    markup = argument_markup(Workspace(tmp_path), folder)
+    assert markup.count("Not here: ") == len(MESSAGES)
+    assert "nmtlab reproduce lexical-choice" in unescape(markup)
+    assert "In tied, more attention peaks would be on the linked word" in markup
+    assert "Runs: 0 here" in markup
+
+
+def test_without_results_the_start_page_says_how_to_get_them(tmp_path):
+    markup = argument_markup(Workspace(tmp_path), tmp_path)
+    assert "No results are here" in markup
+    assert "<script" not in markup
+
+
+def test_a_damaged_file_is_named_as_text_and_the_rest_stands(tmp_path):
+    folder = some_results(tmp_path / "<b>results", "attention-sink", "gradients")
+    (folder / "gradients.small.csv").write_text("no table", encoding="utf-8")
+    markup = argument_markup(Workspace(tmp_path), folder)
+    (problem,) = re.findall(r"<p role='alert'>(.*?)</p>", markup)
+    assert "gradients.small.csv" in problem
+    assert "<b>results" not in markup
+    assert "In tied, more attention peaks would be on the linked word" in markup
+
+
+def test_in_the_book_links_lead_to_chapters(tmp_path):
+    folder = some_results(tmp_path / "results", "lexical-choice", "attention-sink")
+    markup = argument_markup(Workspace(tmp_path), folder, linked=False)
+    assert ".ipynb" not in markup
+    assert {"results/lexical-choice.html"} == {*hrefs(markup)}
+
+
+def test_what_json_holds_ends_no_script(tmp_path):
+    folder = some_results(tmp_path / "results", "attention-sink")
+    markup = argument_markup(Workspace(tmp_path), folder)
+    assert "<" not in markup.split("<script type='application/json'>")[1].split("</script>")[0]
+
+
+@pytest.mark.full
+def test_the_page_in_jupyterlab_has_the_same_content(content):
+    page = index_page(CHECKOUT)
+    (widget,) = page.body.children
+    assert content.startswith(widget.markup)
+    assert widget.markup in widget.as_html()
+
+
+def test_the_page_of_runs_begins_with_a_run_that_most_pages_can_show(tmp_path):
     workspace = workspace_of(tmp_path / "data", ["deep-de-en.pre-scalenorm", "multi30k-de-en.small"])
-    (name,) = index_page(workspace).state["runs"].chosen
+    (name,) = runs_page(workspace).state["runs"].chosen
     assert open_run(name, workspace).checkpoints.has_weights()
 
 

@@ -35,7 +35,10 @@ from nmtlab.workspace import Workspace
 LEX, G = "small-tr-en.fixnorm-lex.s1", "small-gl-en.prenorm-fixnorm-scalenorm.s1"
 CHILD = "child-gl-en.4000.transfer-bpe.related-parent.s1"
 SHOWN = {"depth": G, "languages": CHILD}
-NAMES = [page.name for page in headings()]
+LISTS = ("index", "runs")
+"""Pages that answer nothing of runs."""
+
+NAMES = [page.name for page in headings() if page.name not in LISTS]
 each_page = pytest.mark.parametrize("name", NAMES)
 
 
@@ -73,7 +76,7 @@ def figures(page: Page) -> list:
 
 @pytest.fixture(scope="module", autouse=True)
 def judged() -> None:
-    """Judge all claims, which the index shows, once."""
+    """Judge all claims, which pages show, once."""
     measured_claims()
 
 
@@ -104,6 +107,17 @@ def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspac
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_stands_with_nothing_and_with_runs_that_lack_something(name, workspace, packed, uncounted):
+    for one in (workspace, packed, uncounted):
+        page = make(name, one)
+        page._opened("")
+        page._looking()
+        assert told(page) == ""
+        assert notes(page) or name == "index" or one != workspace
+
+
+@pytest.mark.full
 @each_page
 def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     page = make(name, packed)
@@ -119,16 +133,15 @@ SLOW = {"languages", "detached"}  # one compares all sentences of four runs, the
 def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
     page = make(name, gallery)
     assert told(page) == ""
-    assert bool(figures(page)) == (name not in ("index", "depth", "train"))
+    assert bool(figures(page)) == (name not in ("depth", "train"))
 
 
 def held(page: Page) -> dict[object, str]:
     """Return what charts and tables hold that answer a page's controls."""
-    own = {page.state.get("runs"), page.state.get("claim")}
+    own = {page.state.get("runs")}
     unmoved = (getattr(page, name, None) for name in ("measured", "effects"))  # which no run is behind
     skipped = {leaf for part in unmoved for leaf in leaves(part)}
     skipped |= {page.maps.chart} if hasattr(page, "maps") else set()
-    skipped |= {leaf for leaf in leaves(page) if isinstance(leaf, Table) and leaf.title.startswith("Whose claims")}
     parts = [leaf for leaf in leaves(page) if isinstance(leaf, Chart | Table) and leaf not in own | skipped]
     return {
         part: part.figure.to_json() if isinstance(part, Chart) else part.title + part.content
@@ -159,7 +172,7 @@ def answering(name: str, workspace: Workspace) -> Page:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "train"])
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
-    chosen = next(page.state[key] for key in ("claim", "runs", "table", "text") if key in page.state)
+    chosen = next(page.state[key] for key in ("runs", "table", "text") if key in page.state)
     if isinstance(chosen, Table):
         chosen.unpick()
     else:
@@ -169,7 +182,7 @@ def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(nam
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("index", "tables", "efficiency", "train")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("tables", "efficiency", "train")])
 def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
     before, said = held(page), notes(page)

@@ -23,13 +23,15 @@ def test_a_page_under_a_prefix_is_whole_and_its_links_keep_the_prefix(serve, hos
     with proxy(port_of(served)) as port:
         missing = []
         page.on("response", lambda response: missing.append(response.url) if response.status >= 400 else None)
-        shown = Shown(page, f"http://127.0.0.1:{port}/nmtlab").open("index")
+        shown = Shown(page, f"http://127.0.0.1:{port}/nmtlab")
+        page.goto(f"http://127.0.0.1:{port}/nmtlab/", timeout=1000 * PATIENCE)
+        page.locator(".figure .main-svg").last.wait_for(timeout=1000 * PATIENCE)
         links = [
             urlsplit(link).path for link in page.locator("a").evaluate_all("links => links.map((link) => link.href)")
         ]
         assert links
         assert all(link.startswith("/nmtlab/voila/") for link in links)
-        page.get_by_role("link", name="Depth and g").first.click()
+        page.locator(".messages").get_by_role("link", name="Depth and g").click()
         shown.drawn()
         assert page.title().startswith("Depth")
     assert [path for path in missing if not path.endswith("/favicon.ico")] == []

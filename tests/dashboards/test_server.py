@@ -1,5 +1,6 @@
 """The pages are served, and nothing else of this machine is."""
 
+import asyncio
 import http.client
 import os
 import re
@@ -11,10 +12,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import nbformat
+import psutil
 import pytest
 
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.serving.server import page_notebook, write_pages
+from nmtlab.dashboards.serving.start import StartPage
 from nmtlab.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -67,11 +70,47 @@ def test_the_notebook_of_a_page_calls_what_is_there():
 # What is served
 
 
-def test_the_address_leads_to_the_index(served):
-    status, content = answer(served, "/")
-    assert status == 200
-    assert b"voila/render/index.ipynb" in content
-    assert content.count(b".ipynb") == 2  # the folder is not listed
+def test_the_start_page_is_sent_without_a_kernel(served):
+    before = kernels(served)
+    pages = [answer(served, path) for path in ("/", "/voila/render/index.ipynb", "/?claim=none")]
+    assert {status for status, _ in pages} == {200}
+    assert kernels(served) == before
+    content = pages[0][1]
+    assert pages[1][1] == pages[2][1] == content
+    assert b"nmtlab-argument" in content
+    assert b"kernelId" not in content
+    assert all(f"/voila/render/{page.name}.ipynb".encode() in content for page in headings())
+
+
+def kernels(served) -> set[int]:
+    """Return the processes of a server that are or become kernels."""
+    children = psutil.Process(served.process.pid).children(recursive=True)
+    return {one.pid for one in children if "launch(*" in " ".join(one.cmdline())}
+
+
+def test_content_is_kept_until_a_result_changes_and_a_failure_is_not(tmp_path, monkeypatch):
+    data = Workspace(tmp_path)
+    data.results.mkdir()
+    made: list[str] = []
+
+    async def make(page: StartPage) -> str:
+        made.append(f"content {len(made)}" if made else "")
+        return made[-1]
+
+    async def ask_twice(page: StartPage) -> list[str]:
+        return [await page.content(), await page.content()]
+
+    monkeypatch.setattr(StartPage, "_forked", make)
+    page = StartPage(data, tmp_path / "socket")
+    failed, first = asyncio.run(ask_twice(page))
+    assert "cannot be shown" in failed
+    assert first == "content 1"
+    assert asyncio.run(ask_twice(page)) == ["content 1"] * 2
+    assert asyncio.run(ask_twice(StartPage(data, tmp_path / "socket"))) == ["content 1"] * 2  # another server's
+    for change in (lambda: (data.results / "table.csv").write_text("new"), lambda: data.runs.mkdir()):
+        change()
+        assert asyncio.run(ask_twice(page)) == [made[-1]] * 2
+    assert made[1:] == ["content 1", "content 2", "content 3"]
 
 
 def test_plotly_comes_from_here(served):
@@ -250,7 +289,7 @@ def test_files_and_kernels_are_nobodys_without_the_token(guarded):
 def test_whoever_has_the_token_is_let_in_and_stays_so_on_the_next_page(guarded):
     response = ask(guarded, f"/?token={TOKEN}")
     assert response.status == 200
-    assert f"token={TOKEN}".encode() in response.read()
+    assert b"nmtlab-argument" in response.read()
     cookie = response.headers["Set-Cookie"].split(";")[0]
     assert ask(guarded, "/", Cookie=cookie).status == 200
 

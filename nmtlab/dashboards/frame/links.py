@@ -77,7 +77,8 @@ def link_to_line(table: str, measure: str, pair: str, system: str) -> str:
         measure: key of a metric of the table.
         pair, system: language pair and system of the line.
     """
-    return _link(_page("tables"), table=table, measure=measure, line=line_key(pair, system))
+    line = line_key(pair, system)
+    return _link(_page("tables"), table=table, measure=measure, line=line, open="behind")  # the fold with the lines
 
 
 def link_to_translate(run: Run, direction: Direction, sentence: str) -> str:

@@ -69,6 +69,11 @@ class RunChooser(widgets.VBox):
         self.table.observe(lambda _: self._read(), "value")
         self.refresh()
 
+    def spread(self) -> None:
+        """Show the list itself, and not in a panel."""
+        self.table.send_rows()
+        self.children = [self.table, self._omitted, self._facts, self._warning, self._names]
+
     @property
     def first(self) -> Run | None:
         """The first of the chosen runs, if any is."""

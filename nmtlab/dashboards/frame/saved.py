@@ -7,7 +7,6 @@ from html import escape
 import ipywidgets as widgets
 from plotly.offline import get_plotlyjs
 
-from nmtlab.dashboards.frame.selection import Selection
 from nmtlab.dashboards.widgets.chart import SCHEME, Chart
 from nmtlab.dashboards.widgets.table import Table
 
@@ -92,7 +91,7 @@ def _markup(shown: Iterable[widgets.Widget]) -> Iterator[str]:
             yield _figure(widget)
         elif isinstance(widget, Table):
             yield _table(widget)
-        elif isinstance(widget, Selection):
+        elif hasattr(widget, "as_html"):
             yield widget.as_html()
         elif isinstance(widget, widgets.HTML):
             yield f"<div>{widget.value}</div>"

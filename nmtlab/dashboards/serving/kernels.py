@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +25,9 @@ _START = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "  # ends it without a traceback
     "from nmtlab.dashboards.serving.kernels import {0}; {0}(*sys.argv[1:])",
 )
+CONTENT = ""
+"""In place of a kernel's connection file: a fork is asked for the start page's content."""
+
 _FORKED = b"+"
 _MAX_BYTES = 100  # of a socket's address on any system
 _PATIENCE = 20  # seconds to wait for a fork before a kernel imports everything itself
@@ -33,7 +37,7 @@ _STDIN = 0
 
 def kernel_spec(address: Path) -> dict[str, object]:
     """Return the kernel specification of kernels that are forked from the process at an address."""
-    argv = [*_python("launch"), str(address), "{connection_file}"]
+    argv = [*python("launch"), str(address), "{connection_file}"]
     return {"argv": argv, "display_name": "Python 3", "language": "python"}
 
 
@@ -47,7 +51,7 @@ def forks(address: Path) -> Iterator[None]:
     if not hasattr(os, "fork") or len(os.fsencode(address)) > _MAX_BYTES:
         yield
         return
-    command = [*_python("fork_kernels"), str(address)]
+    command = [*python("fork_kernels"), str(address)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # out of reach of Ctrl-C
     try:
         yield
@@ -88,7 +92,7 @@ def fork_kernels(address: str) -> None:
             with connection, suppress(OSError):  # no memory or processes left, or who asked waits no longer
                 if os.fork() == 0:
                     listener.close()
-                    _become_kernel(connection)
+                    _serve(connection)
 
 
 def _import_pages() -> None:
@@ -105,7 +109,7 @@ def _import_pages() -> None:
 
 
 def _fill_caches() -> None:
-    """Fill the caches that forked kernels share: every page lists all runs, and the index judges all claims."""
+    """Fill the caches that forks share: every page lists all runs, and the start page judges all claims."""
     from nmtlab.runs.listing import list_runs
     from nmtlab.thesis.claims.verdicts import measured_claims
     from nmtlab.workspace import Workspace
@@ -115,28 +119,46 @@ def _fill_caches() -> None:
             fill()
 
 
-def _become_kernel(connection: socket.socket) -> NoReturn:
+def _serve(connection: socket.socket) -> NoReturn:
+    """Become the kernel that is asked for, or answer with the start page's content."""
     try:
-        _run_kernel(connection)
+        connection.sendall(_FORKED)
+        with connection.makefile(encoding="utf-8") as lines:
+            request = json.loads(lines.readline())
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        Thread(target=_end_with, args=[connection], daemon=True).start()
+        if request["file"] == CONTENT:
+            connection.sendall(_content().encode())
+        else:
+            _run_kernel(request["file"])
     except OSError:  # who asked did not wait
         pass
+    except Exception:
+        traceback.print_exc()
     finally:
         os._exit(0)
 
 
-def _run_kernel(connection: socket.socket) -> None:
+def _run_kernel(file: str) -> None:
     from ipykernel.kernelapp import IPKernelApp
 
-    connection.sendall(_FORKED)
-    with connection.makefile(encoding="utf-8") as lines:
-        request = json.loads(lines.readline())
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.setsid()
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    os.chdir(request["folder"])
-    Thread(target=_end_with, args=[connection], daemon=True).start()
-    IPKernelApp.launch_instance(argv=["-f", request["file"], "--IPKernelApp.parent_handle=1"])
+    IPKernelApp.launch_instance(argv=["-f", file, "--IPKernelApp.parent_handle=1"])
+
+
+def print_content() -> None:
+    """Print the start page's content."""
+    sys.stdout.buffer.write(_content().encode())
+
+
+def _content() -> str:
+    from nmtlab.dashboards.parts.argument import argument
+    from nmtlab.workspace import Workspace
+
+    return argument(Workspace.find())
 
 
 def _end_with(connection: socket.socket) -> None:
@@ -145,6 +167,7 @@ def _end_with(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def _python(function: str) -> list[str]:
+def python(function: str) -> list[str]:
+    """Return the command that calls a function of this module."""
     option, code = _START
     return [sys.executable, option, code.format(function)]

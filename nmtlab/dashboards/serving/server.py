@@ -21,13 +21,14 @@ from nmtlab.dashboards.frame.log import VARIABLE
 from nmtlab.dashboards.serving.culling import Kernels
 from nmtlab.dashboards.serving.handlers import NoPage, Page, refusals
 from nmtlab.dashboards.serving.kernels import forks, kernel_spec
+from nmtlab.dashboards.serving.start import Start, StartPage
 from nmtlab.dashboards.widgets.chart import PLOTLY, SERVED
 from nmtlab.dashboards.widgets.glossary import glossary, glossary_document
 from nmtlab.workspace import Workspace
 
 _SHARE = Path(__file__).parent / "share"
 _WIDGETS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
-_MOST_USED = ("index", "tables", "attention")
+_MOST_USED = ("tables", "norms", "attention")
 _IDLE = 30 * 60  # seconds without a heartbeat before the kernel of a page is shut down
 _STARTUP = 5 * 60  # seconds that a kernel has to start, on a busy machine
 _MOST_PAGES = 40  # open at once; each takes 60-180 MB
@@ -57,6 +58,7 @@ class Server(Voila):
     """Voila that accepts only its own host names and serves only the pages of nmtlab."""
 
     origin = Unicode("", config=True, help="Scheme and host by which a proxy is reached.")
+    forks = Unicode("", config=True, help="Socket of the process that kernels are forked from.")
 
     def initialize(self, argv: list[str] | None = None) -> None:
         """Read the configuration; from now on Ctrl-C ends the server as SIGTERM does, without a traceback."""
@@ -68,7 +70,13 @@ class Server(Voila):
         base, voila = self.base_url, {"voila_configuration": self.voila_configuration}
         page = {**voila, "template_paths": self.template_paths, "config": self.config}
         nothing = rf"/logout|/voila/render/.*|/voila/templates/(?!{_A_FILE}$).*"  # Voila fails on these
-        rules = [(rf"/voila/render/({_A_PAGE})", Page, page), (nothing, NoPage, voila), *super().init_handlers()]
+        start = {**voila, "start": StartPage(Workspace.find(), Path(self.forks))}
+        rules = [
+            (rf"/|/voila/render/{headings()[0].name}\.ipynb", Start, start),
+            (rf"/voila/render/({_A_PAGE})", Page, page),
+            (nothing, NoPage, voila),
+            *super().init_handlers(),
+        ]
         host = urlsplit(self.origin).hostname or ""
         return [*refusals(self.ip, host, base), *((_under(base, path), *rule) for path, *rule in rules)]
 
@@ -122,7 +130,7 @@ def serve(workspace: Workspace, address: Address, token: str, warm: int, open_br
         _write_share(share, socket)
         os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(share), os.environ.get("JUPYTER_PATH")]))
         with forks(socket):
-            Server.launch_instance(argv=[], config=_config(pages, address, token, warm, open_browser))
+            Server.launch_instance(argv=[], config=_config(pages, socket, address, token, warm, open_browser))
 
 
 def _write_share(share: Path, socket: Path) -> None:
@@ -137,7 +145,7 @@ def _write_share(share: Path, socket: Path) -> None:
     (static / "glossary.html").write_text(glossary_document(glossary()), encoding="utf-8")
 
 
-def _config(folder: Path, address: Address, token: str, warm: int, open_browser: bool) -> Config:
+def _config(folder: Path, socket: Path, address: Address, token: str, warm: int, open_browser: bool) -> Config:
     kernels = {
         "cull_idle_timeout": _IDLE,
         "cull_interval": 60,
@@ -157,7 +165,7 @@ def _config(folder: Path, address: Address, token: str, warm: int, open_browser:
                 "open_browser": open_browser,
                 "tornado_settings": {"allow_origin": address.origin},
             },
-            "Server": {"origin": address.origin},
+            "Server": {"origin": address.origin, "forks": str(socket)},
             "VoilaExecutor": {
                 "startup_timeout": _STARTUP,
                 "cell_error_instruction": "See the output of nmtlab dashboards for the reason.",

@@ -27,6 +27,12 @@ def text_label(corpus: Corpus) -> str:
     return f"{corpus.source}-{corpus.target}, {text_title(corpus)}"
 
 
+def pair_label(row: Row, scale: Scale) -> str:
+    """Return what a row is called beside rows of the same text: `gl-en (4,000)`."""
+    setup = row.at[scale]
+    return f"{setup.corpus.source}-{setup.corpus.target}{row.note}" if isinstance(setup, Setup) else row.name
+
+
 def row_label(row: Row, scale: Scale) -> str:
     """Return what a row is called, by its text at a scale: `tr-en, Tatoeba` for `tu-en`.
 

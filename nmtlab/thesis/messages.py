@@ -1,0 +1,465 @@
+"""The messages of the thesis, and what was found of each here: a small figure, a sentence, and the claims about it.
+
+for message in MESSAGES:
+    print(message.title, message.shown(Stored(measured_claims())).finding)
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from nmtlab.errors import NmtlabError
+from nmtlab.grids.declared.declaration import Row, Scale
+from nmtlab.grids.declared.labels import pair_label, text_label
+from nmtlab.grids.results.collected import published
+from nmtlab.grids.results.results import Results
+from nmtlab.grids.results.statistics import DECIDED
+from nmtlab.grids.results.summary import interval
+from nmtlab.thesis.claims.declared import Claim, declared_claims
+from nmtlab.thesis.shown.children import child_sizes
+from nmtlab.thesis.shown.small import curves_figure, intervals_figure
+from nmtlab.thesis.shown.worth import replaced_pairs
+from nmtlab.thesis.tables.listing import find_table
+from nmtlab.thesis.tables.related_text import child
+from nmtlab.workspace import RESULTS, Workspace
+
+_SCALE: Scale = "small"
+_MOST = 4
+"""Texts that a sentence names."""
+
+
+class Asked(NamedTuple):
+    """Claims about one number of a table.
+
+    Args:
+        about: what they claim, in a few words.
+        table, metric: the table's name and the number's key.
+        system: a column of the table.
+        than: that it is compared with, a column, a number or the key of another number; any if not given.
+    """
+
+    about: str
+    table: str
+    metric: str
+    system: str
+    than: str | float | None = None
+
+    @property
+    def claims(self) -> list[Claim]:
+        """Those that are declared."""
+        key = (self.table, self.metric, self.system)
+        same = [one for one in declared_claims() if (one.table.name, one.metric.key, one.system) == key]
+        return [one for one in same if self.than in (None, getattr(one.than, "key", one.than))]
+
+
+class Shown(NamedTuple):
+    """What was found of a message.
+
+    Args:
+        figure: a small one, without a title.
+        finding: what it shows, in a sentence or two.
+        seeds: the fewest and the most seeds behind a number in it.
+    """
+
+    figure: go.Figure
+    finding: str
+    seeds: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The stored results that messages are about.
+
+    Args:
+        found: of `measured_claims`.
+        folder: contains the cells of the tables.
+    """
+
+    found: pd.DataFrame
+    folder: Path = RESULTS
+
+    def of(self, asked: Asked) -> pd.DataFrame:
+        """Return the measured lines of some claims.
+
+        Raises:
+            NmtlabError: there are none.
+        """
+        lines = self.lines(asked).dropna(subset="effect")
+        if lines.empty:
+            raise _not_measured(asked.table)
+        rows = _rows(asked.table)
+        names = {
+            "place": [pair_label(rows[pair], _SCALE) for pair in lines["pair"]],
+            "series": "",
+            "mean": lines["effect"],
+        }
+        return lines.assign(**names)
+
+    def lines(self, asked: Asked) -> pd.DataFrame:
+        """Return the lines of some claims, measured or not; there may be none."""
+        return self.found[self.found["claim"].isin([claim.text for claim in asked.claims])]
+
+    def means(self, table: str, metric: str, columns: Iterable[str]) -> pd.DataFrame:
+        """Return means over seeds with their 95 % intervals, of the texts that have any.
+
+        Raises:
+            NmtlabError: nothing of this was measured, or the file is damaged.
+        """
+        cells, rows = self.cells(table, metric), _rows(table)
+        made = []
+        for (row, column), some in cells.groupby(["row", "column"], sort=False):
+            if column in columns:
+                mean, margin = interval(values := some["value"].tolist())
+                made.append(
+                    (row, pair_label(rows[row], _SCALE), column, len(values), mean, mean - margin, mean + margin)
+                )
+        return pd.DataFrame(made, columns=["row", "place", "series", "seeds", "mean", "low", "high"])
+
+    def cells(self, table: str, metric: str) -> pd.DataFrame:
+        """Return the cells with a value.
+
+        Raises:
+            NmtlabError: there are none, or the file is damaged.
+        """
+        results = Results(find_table(table), _SCALE, Workspace.find(), self.folder)
+        cells = results.of_metric(metric).dropna(subset="value") if results.exists else pd.DataFrame()
+        if cells.empty:
+            raise _not_measured(table)
+        return cells
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of the thesis.
+
+    Args:
+        key: its name.
+        title: what the thesis says, in a few words.
+        asked: the claims that bear on it; those of the first are what its figure shows.
+        show: from results to what was found.
+        page: name of the page that shows more of it.
+        chapter: of the book that does, in `docs/results`.
+    """
+
+    key: str
+    title: str
+    asked: tuple[Asked, ...]
+    show: Callable[[Stored], Shown]
+    page: str
+    chapter: str
+
+    def shown(self, stored: Stored) -> Shown:
+        """Return what was found.
+
+        Raises:
+            NmtlabError: what it is about was not measured, or a file is damaged.
+        """
+        return self.show(stored)
+
+
+_NORM = Asked("a longer vector", "lexical-choice", "norm-frequency", "tied")
+_BIAS = Asked("a smaller bias", "lexical-choice", "bias-frequency", "tied")
+_GAIN = Asked("fixnorm translates better", "table-3.6", "test-bleu", "fixnorm", "tied")
+
+
+def _norms(stored: Stored) -> Shown:
+    norms, biases = stored.of(_NORM), stored.of(_BIAS)
+    side = _side(norms["mean"], "longer vectors", "shorter vectors", "vectors longer in some texts alone")
+    bias = _side(
+        biases["mean"], "larger, too, where the thesis has it smaller", "smaller", "larger in some texts alone"
+    )
+    finding = f"In tied, frequent words have {side}: ρ {_by_text(norms, 2)}. Their bias is {bias}."
+    lines = pd.concat([norms.assign(series="norm"), biases.assign(series="bias")])
+    figure = intervals_figure(lines, "rank correlation ρ with frequency, tied", {0: ""})
+    return Shown(figure, finding, _seeds(lines))
+
+
+_SINK = Asked("a sink on the first word", "attention-sink", "first-excess", "tied", 0.0)
+_SHIFTED = ("tied", "fixnorm", "fixnorm+lex")
+
+
+def _attention(stored: Stored) -> Shown:
+    lines = stored.means("lexical-choice", "left-shift", _SHIFTED)
+    tied = lines[lines["series"] == "tied"]
+    lexical = lines[lines["series"] == "fixnorm+lex"]
+    sink = stored.of(_SINK).iloc[0]
+    finding = (
+        f"In words, tied attends too far left by {_by_text(tied, 1)}; fixnorm+lex is at most "
+        f"{lexical['mean'].abs().max():.1f} off. In {sink['place']} that is a sink: the first word has "
+        f"{sink['mean']:.0f} points more of the peaks than of the links."
+    )
+    figure = intervals_figure(lines, "words too far left, mean", {0: "", 1: "one word"})
+    return Shown(figure, finding, _seeds(lines))
+
+
+_SUBLAYERS = {
+    "encoder attention": "g-slope-encoder-attention",
+    "encoder feed-forward": "g-slope-encoder-feed-forward",
+    "decoder attention": "g-slope-decoder-attention",
+    "decoder feed-forward": "g-slope-decoder-feed-forward",
+    "cross-attention": "g-slope-cross-attention",
+}
+_SLOPES = tuple(Asked(name, "figure-3.7", key, "with label smoothing") for name, key in _SUBLAYERS.items())
+
+
+def _depth(stored: Stored) -> Shown:
+    lines = pd.concat([stored.of(asked).assign(place=asked.about) for asked in _SLOPES])
+    grows, falls = lines[lines["low"] > 0], lines[lines["high"] < 0]
+    finding = (
+        f"Of {len(lines)} kinds of sublayer, g clearly grows with depth in {_slopes(grows)}, and clearly falls in "
+        f"{_slopes(falls)}."
+    )
+    return Shown(intervals_figure(lines, "change of g per layer, de-en", {0: ""}), finding, _seeds(lines))
+
+
+def _slopes(lines: pd.DataFrame) -> str:
+    named = [f"{line.place} ({_with_margin(line, 2, sign=True)} per layer)" for line in lines.itertuples()]
+    return _joined(named) or "none"
+
+
+_SMALLER = Asked("PreNorm's is smaller", "figure-3.5", "gradient-norm", "PreNorm + LayerNorm", "PostNorm + LayerNorm")
+_NOISE = Asked("PostNorm's is noisier", "figure-3.5", "gradient-noise", "PostNorm + LayerNorm")
+_FAILS = Asked("six layers need PreNorm", "table-3.15", "dev-bleu", "PreNorm, 6 layers", "PostNorm, 6 layers")
+_PLACED = {
+    "PreNorm + LayerNorm": "PreNorm",
+    "PostNorm + LayerNorm": "PostNorm",
+    "PreNorm + fixnorm + ScaleNorm": "PreNorm + fixnorm + ScaleNorm",
+}
+
+
+def _gradients(stored: Stored) -> Shown:
+    lines = stored.means("figure-3.5", "gradient-norm", _PLACED)
+    lines = lines.assign(series=lines["series"].map(_PLACED)).sort_values(
+        ["row", "series"], key=lambda some: some.map([*_PLACED.values(), *lines["row"]].index), kind="stable"
+    )
+    ranges = {name: _range(of["mean"], 2) for name, of in lines.groupby("series", sort=False)}
+    pre, post, both = (ranges[name] for name in _PLACED.values())
+    noisy = stored.of(_NOISE)
+    finding = (
+        f"PreNorm's gradient norm is {pre}, PostNorm's {post}; with fixnorm and ScaleNorm it is {both}. That "
+        f"PostNorm's is noisier is decided on {noisy['verdict'].isin(DECIDED).sum() or 'none'} of {len(noisy)} texts."
+    )
+    return Shown(intervals_figure(lines, "norm of the gradient after warm-up, median", {}), finding, _seeds(lines))
+
+
+_HALF = 0.5
+_ADDS = Asked("it adds to fixnorm", "table-3.6", "test-bleu", "fixnorm+lex", "fixnorm")
+_RIGHT = Asked("most translations are right", "lexical-choice", "lexicon-precision", "fixnorm+lex", _HALF)
+_RARE = Asked("more rare words are right", "lexical-choice", "rare-recall", "fixnorm+lex", "tied")
+
+
+def _lexicon(stored: Stored) -> Shown:
+    lines, right = stored.of(_ADDS), stored.of(_RIGHT)
+    known = _joined([f"in {line.place}, {100 * (line.mean + _HALF):.0f} %" for line in right.itertuples()])
+    finding = (
+        f"In BLEU, the lexical module adds to fixnorm {_by_text(lines, 1, sign=True)}. Where all right translations "
+        f"are known, {known} of those it learned are right."
+    )
+    printed = published("table-3.6").query("metric == 'test-bleu'").pivot(index="row", columns="column", values="value")
+    numbers = printed.apply(pd.to_numeric, errors="coerce")
+    gain = (numbers["fixnorm+lex"] - numbers["fixnorm"]).dropna()
+    thesis = {
+        place: float(gain[pair]) for place, pair in zip(lines["place"], lines["pair"], strict=True) if pair in gain
+    }
+    figure = intervals_figure(lines, "BLEU added to fixnorm (◇ thesis, on another text)", {0: ""}, thesis)
+    return Shown(figure, finding, _seeds(lines))
+
+
+_COMBINED = "PreNorm + fixnorm + ScaleNorm"
+_EMPTY = Asked("more than half are empty", "search-errors", "empty-global-best", _COMBINED, 50.0)
+_EMPTY_LONG = _EMPTY._replace(about="also if trained out", table="search-errors-trained-out")
+
+
+def _empty(stored: Stored) -> Shown:
+    short, long = (_as_shares(stored.of(asked)) for asked in (_EMPTY, _EMPTY_LONG))
+    lines = pd.concat([short, long.assign(place=[f"{place}, trained out" for place in long["place"]])])
+    above = (lines["low"] > _EMPTY.than).sum()
+    finding = (
+        f"The most probable translation is empty for {_shares(short)} of the sentences; trained out, for "
+        f"{_shares(long)}. It is clearly more than half in {above or 'none'} of them."
+    )
+    lines = lines.sort_values("mean", ascending=False, kind="stable")
+    figure = intervals_figure(lines, "% of sentences whose global best is empty", {50: "half (Stahlberg and Byrne)"})
+    return Shown(figure.update_xaxes(range=[-2, 102]), finding, _seeds(lines))
+
+
+def _as_shares(lines: pd.DataFrame) -> pd.DataFrame:
+    """Return differences from half as percentages."""
+    return lines.assign(**{name: (lines[name] + _EMPTY.than).clip(0, 100) for name in ("mean", "low", "high")})
+
+
+def _shares(lines: pd.DataFrame) -> str:
+    return _joined([f"{line.mean:.0f} % in {line.place}" for line in lines.itertuples()])
+
+
+_RELATED = Asked(
+    "a related parent helps more", "related-parents", "test-bleu", "BPE + transfer", "BPE + unrelated parent"
+)
+_ANY = Asked("a parent helps", "table-3.2", "test-bleu", "BPE + transfer", "BPE")
+_PARENTS = {"BPE + transfer": "related parent", "BPE + unrelated parent": "unrelated", "BPE": "no parent"}
+_CHILD = "gl-en"
+_TEXT = text_label(child("gl"))
+
+
+def _relative(stored: Stored) -> Shown:
+    sizes = {row: pairs for row, (pair, pairs) in child_sizes(_SCALE).items() if pair == _TEXT}
+    cells = stored.cells("child-size", "test-bleu")
+    lines = stored.means("child-size", "test-bleu", _PARENTS)
+    lines = lines[lines["row"].isin(sizes)]
+    lines = lines.assign(size=lines["row"].map(sizes), series=lines["series"].map(_PARENTS))
+    smallest = lines[lines["size"] == lines["size"].min()].set_index("series")["mean"]
+    replaced = replaced_pairs(cells, _SCALE).query("pair == @_TEXT and system == 'BPE + transfer'")
+    worth = replaced.sort_values("child_pairs").iloc[0]
+    finding = (
+        f"With {worth['child_pairs']:,} pairs of {_CHILD}, BLEU rises from {smallest['no parent']:.1f} to "
+        f"{smallest['related parent']:.1f} with a related parent, {smallest['unrelated']:.1f} with an unrelated one. "
+        f"The relative replaces {worth['replaced']:,.0f} pairs ({worth['low']:,.0f} to {worth['high']:,.0f})."
+    )
+    order = [*_PARENTS.values()].index
+    lines = lines.sort_values("series", key=lambda some: some.map(order), kind="stable")
+    return Shown(curves_figure(lines, (f"pairs of {_CHILD}", "test BLEU")), finding, _seeds(lines))
+
+
+_SHARED = Asked("one model for all helps", "many-languages", "detokenized-test-bleu", "shared, many-to-one", "separate")
+_SHARED_LONG = _SHARED._replace(about="also if trained longer", table="many-languages-trained-out")
+_PRIVATE = Asked(
+    "private units help",
+    "many-languages",
+    "detokenized-test-bleu",
+    "half private, many-to-many",
+    "shared, many-to-many",
+)
+
+
+def _many(stored: Stored) -> Shown:
+    short, long = stored.of(_SHARED), stored.of(_SHARED_LONG)
+    short = short[short["place"].isin(long["place"])]
+    finding = (
+        f"With as many updates in all as each separate model, one model changes BLEU by "
+        f"{_by_text(short, 1, sign=True)}; with three times as many, by {_by_text(long, 1, sign=True)}."
+    )
+    lines = pd.concat([short.assign(series="same updates"), long.assign(series="trained longer")])
+    figure = intervals_figure(lines, "BLEU, one model − separate models", {0: ""})
+    return Shown(figure, finding, _seeds(lines))
+
+
+_BEAMS = (1, 4, 12, 100)
+_PLANNED = {
+    beam: Asked(f"better, beam {beam}", "length-planning", f"bleu-log-prob-{beam}", "planned", "ordinary")
+    for beam in _BEAMS
+}
+_SAME = Asked("as good at 12 as at 4", "length-planning", "bleu-log-prob-12", "planned", "bleu-log-prob-4")
+
+
+def _planned(stored: Stored) -> Shown:
+    lines = pd.concat([stored.of(asked).assign(size=beam) for beam, asked in _PLANNED.items()])
+    lines = lines.assign(series=lines["place"])
+    usual, wide = (lines[lines["size"] == beam] for beam in (4, 100))
+    finding = (
+        f"At a beam of 4, planning the length changes BLEU by {_by_text(usual, 1, sign=True)}. At 100, where ordinary "
+        f"search loses most, it changes it by {_by_text(wide, 1, sign=True)}."
+    )
+    figure = curves_figure(lines, ("beam size", "BLEU, planned − ordinary"), guide=0)
+    return Shown(figure, finding, _seeds(lines))
+
+
+MESSAGES = (
+    Message(
+        "norms",
+        "Frequent words have longer vectors",
+        (_NORM, _BIAS, _GAIN),
+        _norms,
+        "norms",
+        "lexical-choice",
+    ),
+    Message(
+        "attention",
+        "Attention falls one word to the left",
+        (
+            Asked("one word too far left", "attention-sink", "moved-gain", "tied"),
+            _SINK,
+            Asked("the lexical module aligns better", "lexical-choice", "alignment-error", "fixnorm+lex", "tied"),
+        ),
+        _attention,
+        "attention",
+        "lexical-choice",
+    ),
+    Message("depth", "ScaleNorm's g grows with depth", _SLOPES, _depth, "depth", "normalisation"),
+    Message(
+        "gradients",
+        "PreNorm's gradients are smaller and calmer",
+        (_SMALLER, _NOISE, _FAILS),
+        _gradients,
+        "dynamics",
+        "normalisation",
+    ),
+    Message(
+        "lexicon",
+        "A lexical module translates rare words",
+        (_ADDS, _RIGHT, _RARE),
+        _lexicon,
+        "lexicon",
+        "lexical-choice",
+    ),
+    Message("empty", "The most probable translation is often empty", (_EMPTY, _EMPTY_LONG), _empty, "search", "search"),
+    Message(
+        "relative", "A relative is worth thousands of sentences", (_RELATED, _ANY), _relative, "languages", "transfer"
+    ),
+    Message(
+        "many",
+        "Many languages can share one model",
+        (_SHARED, _SHARED_LONG, _PRIVATE),
+        _many,
+        "languages",
+        "many-languages",
+    ),
+    Message(
+        "planned", "Planning the length makes search safer", (*_PLANNED.values(), _SAME), _planned, "search", "search"
+    ),
+)
+"""All messages, in the order of the start page: six of the thesis' results, and three that go beyond them."""
+
+
+def _rows(table: str) -> dict[str, Row]:
+    return {row.name: row for row in find_table(table).rows}
+
+
+def _not_measured(table: str) -> NmtlabError:
+    return NmtlabError(f"{table}: not measured", f"run 'nmtlab reproduce {table} --scale {_SCALE} --save'")
+
+
+def _seeds(lines: pd.DataFrame) -> tuple[int, int]:
+    return int(lines["seeds"].min()), int(lines["seeds"].max())
+
+
+def _side(values: pd.Series, above: str, below: str, mixed: str) -> str:
+    return above if (values > 0).all() else below if (values < 0).all() else mixed
+
+
+def _by_text(lines: pd.DataFrame, digits: int, sign: bool = False) -> str:
+    return _joined([f"{_with_margin(line, digits, sign)} in {line.place}" for line in lines.itertuples()])
+
+
+def _joined(parts: Sequence[str], most: int = _MOST) -> str:
+    """Return parts of a sentence as a list, the last ones as a number if there are too many."""
+    more = [f"{len(parts) - most} more"] if len(parts) > most else []
+    *first, last = [*parts[:most], *more] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _range(values: pd.Series, digits: int) -> str:
+    return f"{_number(values.min(), digits)} to {_number(values.max(), digits)}"
+
+
+def _with_margin(line: Any, digits: int, sign: bool = False) -> str:
+    shown = _number(line.mean, digits, sign)
+    margin = (line.high - line.low) / 2
+    return f"{shown} ± {margin:.{digits}f}" if margin == margin else shown
+
+
+def _number(value: float, digits: int, sign: bool = False) -> str:
+    return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
