@@ -245,7 +245,7 @@ def test_logits_answer_to_sentences_positions_and_lengths(show, systems, packed)
     def shown() -> list[object]:
         bars = page.traces(WATERFALL, type="bar")
         logits = page.values(LOGITS, mode="markers"), page.values(WATERFALL, mode="markers+text")
-        return [*logits, [bar["y"] for bar in bars]]
+        return [*logits, [bar.get("y", []) for bar in bars]]
 
     eventually(shown, expected(asked(1, 0)))
     page.pick(SENTENCES, "4")
