@@ -25,7 +25,7 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 WARM = 3  # pages that have a kernel ready
-PAGES = ("tables", "attention", "translate", "norms", "search", "dynamics", "lexicon", "depth", "compare", "train")
+PAGES = ("tables", "attention", "translate", "logits", "search", "dynamics", "lexicon", "depth", "compare", "train")
 RUN = "small-tr-en.tied.s1"
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -84,7 +84,7 @@ class Interaction(NamedTuple):
 
 
 INTERACTIONS = (
-    Interaction("norms: slider r", "norms", f"?runs={RUN}&fixed=True&r=5.0", "slide(n)", "What makes a word win"),
+    Interaction("logits: slider r", "logits", f"?runs={RUN}&fixed=True&r=5.0", "slide(n)", "From the logit of"),
     Interaction("attention: sentence", "attention", "", "pick('Sentences', n)", "Attention"),
     Interaction("dynamics: score", "dynamics", f"?runs={RUN}", "press(n)", "Dev "),
     Interaction("lexicon: word", "lexicon", "", "pick('Source words', n + 50)", "Translations of"),

@@ -162,7 +162,8 @@ SYSTEMS: Mapping[str, str] = {
 
 def colour_of(name: str) -> str | None:
     """Return the colour of the system that a label names, such as `tr-en, tied, seed 2`; None if it names none."""
-    parts = (re.sub(r"\W+", "-", part.strip().lower()) for part in re.split(r"[,.·]", name))
+    alone = re.sub(r" \(\d+ seeds\)$", "", name)
+    parts = (re.sub(r"\W+", "-", part.strip().lower()) for part in re.split(r"[,.·]", alone))
     systems = (re.sub(r"^demo-|-(bpe|small)$", "", part) for part in parts)
     return next((SYSTEMS[system] for system in systems if system in SYSTEMS), None)
 

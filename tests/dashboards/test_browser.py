@@ -15,7 +15,7 @@ from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.dynamics.depth import g_by_depth
 from nmtlab.analysis.lexical.embedding_norms import word_norms
 from nmtlab.analysis.lexical.lexicon import system_translations, table_translations
-from nmtlab.analysis.lexical.logits import decompose, with_radius
+from nmtlab.analysis.lexical.logits import decompose, logit_steps, with_radius
 from nmtlab.analysis.lexical.tokens import token_probabilities
 from nmtlab.analysis.search.search_tree import (
     best_of_all,
@@ -44,7 +44,7 @@ from nmtlab.translation import Translator
 from nmtlab.workspace import RESULTS, Workspace
 
 TIED, FIXNORM, LEX, ARTHUR = (f"small-tr-en.{name}.s1" for name in ("tied", "fixnorm", "fixnorm-lex", "arthur"))
-NORMS, LOGITS = "Norm of output embeddings", "What makes a word win"
+NORMS, LOGITS, WATERFALL = "Norm of output embeddings", "What makes a word win", "From the logit of"
 ATTENTION, TOKENS = "Attention of each system", "How sure the system is"
 SENTENCES, TRANSLATIONS, WORDS = "Sentences: select one", "Translations: select one", "Source words"
 JOBS = "Trainings started here"
@@ -206,50 +206,61 @@ def test_training_is_drawn_by_score_and_by_time(show, runs):
     assert page.values("Which Transformers learn to translate", "z")[:2] == shares
 
 
-def test_norms_answer_to_runs_words_points_and_lengths(show, runs, systems, packed):
-    page = show("norms", f"?runs={TIED}%2C{FIXNORM}")
+def test_norms_answer_to_runs_words_and_points(show, runs, systems):
+    page = show("norms", f"?runs={TIED}%2C{FIXNORM}&open=near")
     lengths = {name: word_norms(runs[name]) for name in (TIED, FIXNORM)}
-    drawn = [lengths[name][column].tolist()[::2] for column in ("used_norm", "bias") for name in (TIED, FIXNORM)]
     assert all(1000 < len(words) <= 2000 for words in lengths.values())  # so that every second one is drawn
+    norms, biases = (lengths[TIED][column].tolist()[::2] for column in ("used_norm", "bias"))
+    drawn = [norms, biases, lengths[FIXNORM]["bias"].tolist()[::2]]  # fixed norms are a line
     eventually(lambda: page.values(NORMS, mode="markers"), near(drawn))
     page.pick("Runs", FIXNORM)
-    eventually(lambda: page.values(NORMS, mode="markers"), near(drawn[::2]))
+    eventually(lambda: page.values(NORMS, mode="markers"), near(drawn[:2]))
     page.type("Word", "book")
     nearest = neighbours(systems[TIED], "book")
     eventually(lambda: page.column(f"Nearest words to book in {TIED}", "word"), nearest["word"].tolist())
-    assert page.column("Nearest words", "cos") == cells(nearest["cos"].round(3))
+    assert page.column("Nearest words", "cos") == cells(nearest["cos"].round(2))
     page.type("Word", "no such word at all")
     eventually(lambda: "not in the en vocabulary" in page.message, True)
     first = lengths[TIED].iloc[0]
-    page.click_point(NORMS, float(first["rank"]), float(first["used_norm"]))
+    page.click_point(NORMS, float(first["count"]), float(first["used_norm"]))
     eventually(lambda: page.column("Nearest words", "word"), neighbours(systems[TIED], first["word"])["word"].tolist())
     assert page.control("text", "Word").locator("input").input_value() == first["word"]
     eventually(lambda: page.message, "")
-    _logits_answer(page, systems[TIED], packed)
 
 
-def _logits_answer(page: Shown, system: Translator, packed: pd.DataFrame) -> None:
-    def logits() -> list[list[float]]:
-        return page.values(LOGITS, mode="markers")
+def test_logits_answer_to_sentences_positions_and_lengths(show, systems, packed):
+    page = show("logits", f"?runs={TIED}&line=1&position=1&open=candidates")
+    system = systems[TIED]
 
     def asked(line: int, position: int) -> pd.DataFrame:
         return decompose(system, packed.loc[line, "source"], packed.loc[line, "reference"], position, top=12)
 
-    eventually(logits, near([asked(1, 0)["logit"].tolist()]))
+    def expected(frame: pd.DataFrame) -> list[object]:
+        """Return the logits of all candidates, those of the pair, and the steps between these."""
+        pair = pd.concat([frame[frame["wanted"]], frame[~frame["wanted"]].head(1)])
+        steps = logit_steps(frame)["value"]
+        ups = [steps[(steps > 0) == of_other].tolist() for of_other in (False, True)]
+        return [near([frame["logit"].tolist()]), near([pair["logit"].tolist()]), near(ups)]
+
+    def shown() -> list[object]:
+        bars = page.traces(WATERFALL, type="bar")
+        logits = page.values(LOGITS, mode="markers"), page.values(WATERFALL, mode="markers+text")
+        return [*logits, [bar.get("y", []) for bar in bars]]
+
+    eventually(shown, expected(asked(1, 0)))
     page.pick(SENTENCES, "4")
-    eventually(logits, near([asked(4, 0)["logit"].tolist()]))
-    position = page.control("dropdown", "Word").locator("select")
-    position.select_option(index=2)
+    eventually(shown, expected(asked(4, 0)))
+    page.control("dropdown", "Word").locator("select").select_option(index=2)
     frame = asked(4, 2)
-    eventually(logits, near([frame["logit"].tolist()]))
-    page.page.get_by_text("all vectors at norm r").click()
-    eventually(logits, near([with_radius(frame, 5.0)["logit"].tolist()]))
+    eventually(shown, expected(frame))
+    page.page.get_by_text("rescale all vectors to norm r").click()
+    eventually(shown, expected(with_radius(frame, 5.0)))
     page.slide("r", "ArrowRight", 7)
-    eventually(logits, near([with_radius(frame, 5.7)["logit"].tolist()]))
-    page.page.get_by_text("all vectors at norm r").click()
+    eventually(shown, expected(with_radius(frame, 5.7)))
+    page.page.get_by_text("rescale all vectors to norm r").click()
     page.type("Sentence", "Tom öldü .")
     said = system.translate(["Tom öldü ."])[0].text
-    eventually(logits, near([decompose(system, "Tom öldü .", said, 2, top=12)["logit"].tolist()]))
+    eventually(shown, expected(decompose(system, "Tom öldü .", said, 2, top=12)))
     asked_for = parse_qs(page.query[1:])
     assert (asked_for["sentence"], asked_for["position"], asked_for["r"]) == (["Tom öldü ."], ["3"], ["5.7"])
     assert "line" not in asked_for
@@ -323,13 +334,13 @@ def test_a_lexicon_answers_to_a_search_and_a_word(show, runs, systems):
     learned = system_translations(systems[LEX])
     aligned = table_translations(runs[ARTHUR].pipeline, runs[ARTHUR].translation_table)
     words = learned["source"].unique().tolist()
-    assert page.keys(WORDS) == words[:200]
+    (first,) = page.picked(WORDS)
+    assert page.keys(WORDS) == [*words[:200], first]  # the first ones, and the selected one
 
     def drawn(word: str) -> list[object]:
         tables = (learned, aligned)
         return near([own.loc[own["source"] == word, "probability"].tolist() for own in tables])
 
-    (first,) = page.picked(WORDS)
     eventually(lambda: page.values("Translations of"), drawn(first))
     word = "kitap"
     page.table(WORDS).locator("input").fill(word)
@@ -338,6 +349,8 @@ def test_a_lexicon_answers_to_a_search_and_a_word(show, runs, systems):
     eventually(lambda: page.values("Translations of"), drawn(word))
     assert page.values("Translations of", "x")[0] == learned.loc[learned["source"] == word, "target"].tolist()
     eventually(lambda: page.query, f"?runs={LEX}&word={word}&selected=source%3A%3A{word}")
+    best = learned[learned["source"] == word].iloc[0]
+    assert f"learned “{best['target']}” ({best['probability']:.2f})" in page.page.locator(".nmtlab-answer").inner_text()
 
 
 def test_a_search_is_drawn_step_by_step_and_ranked_anew(show, systems):

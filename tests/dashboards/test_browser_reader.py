@@ -33,6 +33,7 @@ def test_whether_a_claim_is_reproduced_and_on_what_evidence(start, served):
 
 def test_which_sentences_a_system_wins_and_by_which_words(show):
     page = show("compare")
+    page.press("Which sentences are won and lost, and by which words?")
     gains = [float(gain.replace("−", "-")) for gain in page.column("Sentences: select one", "difference")]
     assert gains == sorted(gains, reverse=True)
     page.pick("Sentences: select one", page.keys("Sentences: select one")[1])
@@ -48,7 +49,8 @@ def test_what_the_beam_misses(start, served):
 
 
 def test_what_decided_a_word(start, served):
-    page = follow(start(), "Norms and frequency", served)
+    page = follow(start(), "Why this word?", served)
+    page.press("Which other words could it be, and by which terms?")
     word = page.page.locator('.nmtlab-tokens [data-token^="target:2:"]').first
     written = word.inner_text()
     word.click()

@@ -13,6 +13,7 @@ from support.shown import PATIENCE, Shown, eventually, near
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.dynamics.curves import dev_curve
 from nmtlab.analysis.lexical.choices import rare_choices
+from nmtlab.figures.theme import readable
 from nmtlab.jobs import Job
 from nmtlab.runs.listing import open_run
 from nmtlab.systems import open_system
@@ -47,7 +48,7 @@ _FOCUSED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["norms", "attention", "train"])  # which have every kind of control
+@pytest.mark.parametrize("name", ["logits", "attention", "train"])  # which have every kind of control
 def test_every_control_is_reached_by_the_tab_key_has_a_name_and_is_seen_to_be_reached(show, name):
     page = show(name).page
     controls, reached = page.evaluate(_CONTROLS), {}
@@ -299,17 +300,18 @@ def test_wrong_rare_words_are_found_and_led_to(show, served):
     workspace = served.workspace
     run = open_run("hostile", workspace)
     corpus = ParallelCorpus.open(workspace.corpus_folder("hostile"), "de", "en")
-    page = show("norms", f"?runs=hostile&{urlencode({'text': 'hostile test'})}")
+    page = show("logits", f"?runs=hostile&open=errors&{urlencode({'text': 'hostile test'})}")
     expected = rare_choices(run, corpus, "test")
     wrong = expected[~expected["right"]].sort_values(["line", "position"], ignore_index=True)
     assert len(wrong) > 2
-    page.press("Find mispredicted rare words")
-    found = "mispredicted rare words. In"
-    eventually(lambda: page.column(found, "right word"), [word[:2000] + "…" * (word == LONG) for word in wrong["gold"]])
-    assert page.column(found, "preferred") == wrong["preferred"].replace("<unk>", "unknown word").tolist()
+    page.press("Find the errors")
+    found = "mispredicted rare words, and the largest effect"
+    shown = [word[:2000] + "…" * (len(word) > 2000) for word in readable(wrong["gold"])]
+    eventually(lambda: page.column(found, "right word"), shown)
+    assert page.column(found, "preferred") == readable(wrong["preferred"])
     page.pick(found, "2")
     eventually(lambda: page.picked(SENTENCES), [str(wrong["line"][2])])
-    position = page.page.locator(".widget-dropdown").filter(has_text="</s>").locator("select").first
+    position = page.page.locator(".widget-dropdown").filter(has_text="⟨end⟩").locator("select").first
     eventually(lambda: position.evaluate("(select) => select.selectedIndex"), int(wrong["position"][2]))
     eventually(lambda: f"Reference word: “{wrong['gold'][2]}”" in page.notes, True)
 

@@ -1,8 +1,21 @@
 """The page Compare: two systems on one text, down to words and sentences."""
 
+import re
+import shutil
+
 import pytest
+import sacrebleu
 from dashboards.conftest import workspace_of
 from dashboards.test_pages import make, told
+from support.packed import packed_folder
+from support.unfolded import unfolded
+
+from nmtlab.analysis.access.texts import texts
+from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.comparison.stored import sampled_translations
+from nmtlab.figures.theme import SYSTEMS
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
 
 TIED, LEX = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1"
 GALICIAN = "small-gl-en.prenorm.s1"
@@ -10,7 +23,7 @@ GALICIAN = "small-gl-en.prenorm.s1"
 
 @pytest.fixture
 def page(tmp_path):
-    found = make("compare", workspace_of(tmp_path / "data", (TIED, LEX, GALICIAN)))
+    found = unfolded(make("compare", workspace_of(tmp_path / "data", (TIED, LEX, GALICIAN))))
     found.runs.table.choose([TIED, LEX])
     assert told(found) == ""
     return found
@@ -33,6 +46,7 @@ def test_the_pair_can_be_turned_round(page):
     assert told(page) == ""
     assert page.lines.frame["difference"].sort_index().tolist() == (-before.sort_index()).tolist()
     assert page.wins.value.startswith("tied against fixnorm-lex")
+    assert page.answer.value.startswith("tied is worse than fixnorm-lex by")
 
 
 def test_a_bar_leads_to_the_sentences_whose_words_differ_and_back(page):
@@ -105,3 +119,83 @@ def test_the_sheet_of_another_pair_begins_anew(page):
     page.judging.buttons["left"].click()
     page.than.value = "fixnorm-lex"
     assert page.judging.layout.display == "none"
+
+
+SEEDS = tuple(f"small-tr-en.{system}.s{seed}" for system in ("tied", "fixnorm-lex") for seed in (1, 2, 3))
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    return workspace_of(tmp_path_factory.mktemp("seeds") / "data", SEEDS)
+
+
+def test_it_opens_with_three_seeds_of_two_systems_and_says_which_is_better(seeds):
+    page = make("compare", seeds)
+    assert page.runs.table.value == SEEDS
+    compared = page._compared
+    assert {name: len(lines) for name, lines in compared.systems.items()} == {
+        "tied (3 seeds)": 3, "fixnorm-lex (3 seeds)": 3,
+    }  # fmt: skip
+    bleu = {
+        name: sum(sacrebleu.corpus_bleu(list(lines), [list(compared.references[0])]).score for lines in of_seeds) / 3
+        for name, of_seeds in compared.systems.items()
+    }
+    gain = bleu["fixnorm-lex (3 seeds)"] - bleu["tied (3 seeds)"]
+    assert f"fixnorm-lex (3 seeds) is better than tied (3 seeds) by {gain:.1f} BLEU" in page.answer.value
+    points = [trace for trace in page.chart.figure.data if trace.mode == "markers"]
+    assert sum(len(trace.x) for trace in points) == len(compared.source) == 200
+    colours = {trace.name.split(" ")[0]: trace.marker.color for trace in points}
+    assert (colours["fixnorm-lex"], colours["tied"]) == (SYSTEMS["fixnorm-lex"], SYSTEMS["tied"])
+    assert "small-tr-en (tr → en), 200 sentences of dev, seeds 1–3" in page.chart.figure.layout.title.text
+    assert page._browser.query.endswith("bucket=all&line=" + str(page.lines.value))
+
+
+def test_sentences_that_another_run_has_packed_are_found_in_the_whole_text_that_a_run_has_translated(seeds):
+    (text,) = texts(open_run(TIED, seeds), seeds)
+    whole = Run(packed_folder(SEEDS[1]))
+    assert stored_translations(whole, text.corpus, "dev") is None
+    found = sampled_translations(whole, text)
+    (lines,) = [path.read_text(encoding="utf-8").splitlines() for made, path in whole.notes.translations()
+                if made["split"] == "dev"]  # fmt: skip
+    assert found == lines[:200]  # it packed the first ones
+    assert sampled_translations(open_run(TIED, seeds), text) == stored_translations(
+        open_run(TIED, seeds), text.corpus, "dev"
+    )
+
+
+def test_translations_of_another_text_are_not_taken_for_those_of_packed_sentences(seeds, tmp_path):
+    (text,) = texts(open_run(TIED, seeds), seeds)
+    assert sampled_translations(Run(packed_folder(GALICIAN)), text) is None
+    folder = shutil.copytree(packed_folder(SEEDS[1]), tmp_path / "other")
+    for path in (folder / "translations").glob("dev-*.json"):
+        path.write_text(re.sub('"text": "...', '"text": "000', path.read_text()))
+    assert sampled_translations(Run(folder), text) is None
+
+
+def test_a_point_opens_its_sentence(seeds):
+    page = make("compare", seeds)
+    assert not page.of_lines.opened
+    trace = page.chart.figure.data[1]
+    point = {"customdata": int(trace.customdata[0]), "x": 0, "y": 0, "meta": "line"}
+    page.chart._handle_custom_msg(point, [])
+    assert page.of_lines.opened
+    assert page.lines.value == point["customdata"]
+    assert f"Line {page.lines.value}, difference −" in page.about_line.value  # of those that the second system wins
+    assert page._compared.source[page.lines.value - 1].split()[0] in page.selection.lines[0]["tokens"][0]
+
+
+def test_a_bar_of_the_words_opens_its_sentences_and_the_best_bucket_is_named(seeds):
+    page = make("compare", seeds)
+    page._opened("?open=words")
+    assert page.finding.value.startswith("By training frequency, fixnorm-lex (3 seeds) is ahead")
+    page._bar_clicked({"customdata": ["10-99"]})
+    assert page.of_lines.opened
+    assert page.bucket.value == "10-99"
+    assert 0 < len(page.lines.frame) < 200
+
+
+def test_an_address_with_a_line_is_read_where_its_fold_is_closed(seeds):
+    page = make("compare", seeds)
+    page._opened("?line=17")
+    assert told(page) == ""
+    assert page.lines.value == 17

@@ -11,7 +11,7 @@ from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.lexical.choices import rare_choices
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.pages.attention import AttentionPage
-from nmtlab.dashboards.pages.norms import NormsPage
+from nmtlab.dashboards.pages.logits import LogitsPage
 from nmtlab.dashboards.pages.search import SearchPage
 from nmtlab.dashboards.pages.translate import TranslatePage
 from nmtlab.runs.answers import AnswerKey, store_answer
@@ -112,10 +112,10 @@ def test_search_draws_an_example_of_the_runs_language_alone(workspace):
 
 
 @pytest.mark.full
-def test_norms_offers_the_texts_of_the_chosen_systems_languages(workspace):
-    page = NormsPage(workspace)
+def test_why_this_word_offers_the_texts_of_the_chosen_systems_languages(workspace):
+    page = unfolded(LogitsPage(workspace))
     page.runs.table.choose([TURKISH, GERMAN])
-    for name, first in ((TURKISH, FIRST_TURKISH), (GERMAN, "Drei Kinder")):
+    for name, first in ((TURKISH, "Ondan çok şey öğrendim."), (GERMAN, "Drei Kinder")):
         page.system.value = name
         assert page._message.value == ""
         assert page.sentences.source.startswith(first)
@@ -124,8 +124,8 @@ def test_norms_offers_the_texts_of_the_chosen_systems_languages(workspace):
 
 
 @pytest.mark.full
-def test_norms_counts_positions_from_one_wherever_they_are_seen(workspace):
-    page = NormsPage(workspace)
+def test_positions_are_counted_from_one_wherever_they_are_seen(workspace):
+    page = unfolded(LogitsPage(workspace))
     page.runs.table.choose([TURKISH])
     page.find.click()
     text = page.sentences.chosen_text
@@ -139,19 +139,16 @@ def test_norms_counts_positions_from_one_wherever_they_are_seen(workspace):
 
 
 @pytest.mark.full
-def test_norms_keeps_wrong_words_when_the_length_is_moved_and_not_for_another_system(workspace):
-    page = NormsPage(workspace)
+def test_wrong_words_stay_when_the_length_is_moved_and_not_for_another_system(workspace):
+    page = unfolded(LogitsPage(workspace))
     page.runs.table.choose([TURKISH, FIXNORM])
     page.find.click()
-    page.word.value = "book"
     assert len(page.wrong.frame)
     page.fixed.value, page.radius.value = True, 3.0
     assert len(page.wrong.frame)
-    assert len(page.neighbours.frame)
     page.system.value = FIXNORM
     assert page.wrong.layout.display == "none"
     assert len(page.wrong.frame) == 0
-    assert len(page.neighbours.frame)
 
 
 def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is_typed(workspace):

@@ -11,6 +11,7 @@ import pytest
 from dashboards.conftest import workspace_of
 from support.foreign_models import marian
 from support.packed import packed_folder
+from support.unfolded import unfolded
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.dynamics.depth import G_SLOPES
@@ -256,15 +257,16 @@ def test_a_run_that_translates_has_learned_and_its_last_evaluation_is_not_its_be
 
 
 def test_logits_and_neighbours_of_an_imported_model_need_no_counts(uncounted):
-    page = make("norms", uncounted)
-    assert not page.norms.chart.figure.data
-    assert any("the counts of its types are unknown; import it again" in note for note in notes(page))
+    norms, page = unfolded(make("norms", uncounted)), unfolded(make("logits", uncounted))
+    assert not norms.norms.chart.figure.data
+    assert any("the counts of its types are unknown; import it again" in note for note in notes(norms))
     page.sentences.state["sentence"].value = "hund sieht katze"
     assert told(page) == ""
+    assert page.waterfall.figure.data
     assert page.logits.figure.data
-    page.word.value = page.terms.frame["word"].iloc[0]
-    assert told(page) == ""
-    assert len(page.neighbours.frame)
+    norms.word.value = page.terms.frame["word"].iloc[0]
+    assert told(norms) == ""
+    assert len(norms.neighbours.frame)
 
 
 @pytest.mark.full
@@ -320,15 +322,27 @@ def test_an_address_restores_what_depends_on_what_it_has_restored(hostile):
     assert (first.layer.value, first.head.value) == (2, 2)
 
 
-def test_an_address_of_norms_restores_sentence_position_and_length(hostile):
-    page = make("norms", hostile)
+def test_an_address_restores_sentence_position_and_length(hostile):
+    page = make("logits", hostile)
     query = (
-        "runs=hostile&vectors=words&projection=pca&word=dog&system=hostile&text=hostile+test&line=2&position=1"
-        "&fixed=True&r=3.5&selected=target%3A%3Adog"
+        "runs=hostile&system=hostile&text=hostile+test&line=2&position=1&fixed=True&r=3.5&selected=target%3A%3Adog"
+        "&open=candidates%2Cstates"
     )
     page._opened(f"?{query}")
     assert told(page) == ""
     assert page._browser.query == query
+
+
+def test_an_address_of_norms_restores_the_word_and_the_folds(hostile):
+    page = make("norms", hostile)
+    query = (
+        "runs=hostile&system=hostile&text=hostile+test&word=dog&vectors=words&projection=pca"
+        "&selected=target%3A%3Adog&open=near%2Cplane"
+    )
+    page._opened(f"?{query}")
+    assert told(page) == ""
+    assert page._browser.query == query
+    assert len(page.neighbours.frame)
 
 
 def test_an_address_that_asks_for_a_run_that_is_not_here_says_so_and_does_the_rest(gallery):
@@ -341,7 +355,7 @@ def test_an_address_that_asks_for_a_run_that_is_not_here_says_so_and_does_the_re
 
 @pytest.mark.parametrize("r", ["nan", "inf", "1e400", "-3", "abc", "100"])
 def test_an_address_with_a_length_that_is_none_is_told_and_harmless(gallery, r):
-    page = make("norms", gallery)
+    page = make("logits", gallery)
     before = page.radius.value
     page._opened(f"?fixed=True&r={r}")
     assert f"r = {r}" in told(page)
@@ -369,7 +383,7 @@ def test_a_table_of_words_can_pick_a_comma_from_an_address(gallery):
 
 
 def test_the_lexicon_shows_how_far_it_agrees_with_the_aligner(gallery):
-    page = make("lexicon", gallery)
+    page = unfolded(make("lexicon", gallery))
     frame = page.agreement.frame.set_index("frequency")
     assert 0 < frame.loc["all", "same best translation"] < 1
     assert frame["words"].drop("all").sum() == frame.loc["all", "words"] > 1000
@@ -411,7 +425,20 @@ def colours(value: object, key: str = "") -> Iterator[str]:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "name", ["tables", "compare", "norms", "attention", "depth", "dynamics", "languages", "search", "efficiency"]
+    "name",
+    [
+        "tables",
+        "compare",
+        "norms",
+        "logits",
+        "lexicon",
+        "attention",
+        "depth",
+        "dynamics",
+        "languages",
+        "search",
+        "efficiency",
+    ],
 )
 def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
     for figure in figures(make(name, hostile)):

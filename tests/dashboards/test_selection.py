@@ -34,6 +34,7 @@ def opened(workspace):
     def at(name: str, query: str = "") -> Page:
         page = make(name, workspace)
         page._opened(query)
+        unfolded(page)
         assert told(page) == ""
         return page
 
@@ -120,19 +121,28 @@ def test_what_is_no_token_is_refused_in_words(workspace):
     assert page.selection.value == ""
 
 
-@pytest.mark.full
-def test_on_norms_a_token_a_position_and_a_word_follow_each_other(opened):
-    page = opened("norms", address(token="target:3:going"))
-    assert (page.position.value, page.word.value) == (3, "going")
+def test_why_a_word_wins_follows_a_token_and_its_position(opened):
+    page = opened("logits", address(token="target:3:going"))
+    assert page.position.value == 3
     assert page.near.position.value == 2
+    page.position.value = 2
+    assert page.selection.value == "target:2:you"
+    page.terms.choose(page.terms.frame.index[3:4])
+    assert page.terms.value is None
+    assert page.selection.value == f"target::{page.terms.frame.iloc[3]['word']}"
+    assert page.position.value == 2
+    assert told(page) == ""
+
+
+def test_on_norms_a_word_is_marked_in_every_figure_and_its_neighbours_are_listed(opened):
+    page = opened("norms", f"?runs={TIED},{FIXNORM}&selected=target::going")
+    assert page.word.value == "going"
     for chart, panels in ((page.norms.chart, 3), (page.projection.chart, 2)):  # of two systems, one with fixed norms
         words = [shape for shape in chart.figure.layout.shapes if shape.type == "path"]
         assert len(words) == panels
     assert page.neighbours.title.startswith("Nearest words to going")
-    page.position.value = 2
-    assert (page.selection.value, page.word.value) == ("target:2:you", "you")
     page.word.value = "book"
-    assert (page.selection.value, page.position.value) == ("target::book", 2)
+    assert page.selection.value == "target::book"
     page.neighbours.choose(page.neighbours.frame.index[:1])
     assert page.neighbours.value is None
     assert page.selection.token.position is None
@@ -140,10 +150,10 @@ def test_on_norms_a_token_a_position_and_a_word_follow_each_other(opened):
     assert told(page) == ""
 
 
-def test_on_norms_a_source_token_asks_for_the_encoders_state(opened):
-    page = opened("norms", address(token="source:2:öğleden"))
+def test_a_source_token_asks_for_the_encoders_state(opened):
+    page = opened("logits", address(token="source:2:öğleden", position="4"))
     assert (page.near.where.value, page.near.position.value) == ("encoder", 1)
-    assert page.word.value == ""
+    assert page.position.value == 4
 
 
 @pytest.mark.full
@@ -209,7 +219,7 @@ def test_on_compare_a_token_is_marked_in_all_translations(opened):
 def test_links_take_sentence_and_token_along_and_other_pages_open_with_them(opened):
     page = opened("attention", address((TIED, LEX), token="target:3:going"))
     links = {link["page"]: link["href"] for link in page.selection.links}
-    assert set(links) == {"Norms and frequency", "Search", "Translate", "Compare"}
+    assert set(links) == {"Why this word?", "Search", "Translate", "Compare"}
     for link in links.values():
         parts = urlsplit(link)
         there = opened(parts.path.removesuffix(".ipynb"), f"?{parts.query}")
@@ -233,7 +243,7 @@ def test_a_system_that_lacks_the_text_gets_the_sentence_typed(opened):
 
 def test_only_pages_that_can_say_something_of_the_token_are_offered(opened):
     page = opened("attention", address(token="source:2:öğleden"))
-    without_lexicon = {"Norms and frequency", "Translate"}
+    without_lexicon = {"Why this word?", "Translate"}
     assert {link["page"] for link in page.selection.links} == without_lexicon
     page.sentences.typed.value = "Tom öldü ."
     page.selection.select(Token("target", 1, "Tom"))

@@ -1,12 +1,14 @@
-"""Word vectors in the plane, and the nearest states of the training text, on the page Norms and frequency."""
+"""Word vectors in the plane, and the nearest states of the training text, on their pages."""
 
 import shutil
 
 import pandas as pd
 import pytest
+from support.unfolded import unfolded
 
 from nmtlab.analysis.states.neighbours import state_neighbours
 from nmtlab.analysis.states.projection import state_projection, word_projection
+from nmtlab.dashboards.pages.logits import LogitsPage
 from nmtlab.dashboards.pages.norms import NormsPage
 from nmtlab.dashboards.parts import projection
 from nmtlab.runs.run import Run
@@ -25,7 +27,14 @@ def here(tmp_path_factory, zoo, tiny_corpus) -> Workspace:
 
 @pytest.fixture
 def page(here) -> NormsPage:
-    page = NormsPage(here)
+    page = unfolded(NormsPage(here))
+    page.runs.table.choose(["one"])
+    return page
+
+
+@pytest.fixture
+def why(here) -> LogitsPage:
+    page = unfolded(LogitsPage(here))
     page.runs.table.choose(["one"])
     return page
 
@@ -42,7 +51,7 @@ def test_words_of_the_chosen_systems_are_drawn_side_by_side(page, here):
 def test_states_of_the_chosen_text_are_drawn_and_follow_it(page, here, tiny_corpus, where):
     page.projection.vectors.value = where
     for split in ("dev", "test"):
-        page.sentences.text.value = f"{tiny_corpus.name} {split}"
+        page.text.value = f"{tiny_corpus.name} {split}"
         expected = state_projection(Run(here.runs / "one"), tiny_corpus, split, where)
         figure = page.projection.chart.figure
         assert list(figure.data[0].x) == pytest.approx(expected["x"].tolist(), abs=1e-5)
@@ -64,34 +73,34 @@ def test_a_click_on_a_projected_word_shows_its_neighbours(page):
 
 def test_without_umap_it_is_not_offered_and_the_page_says_how_to_install_it(here, monkeypatch):
     monkeypatch.setattr(projection, "has_umap", lambda: False)
-    page = NormsPage(here)
+    page = unfolded(NormsPage(here))
     assert [label for label, _ in page.projection.method.options] == ["PCA"]
     assert "pip install &#x27;umap-learn" in page.projection.note.value
 
 
-def test_the_nearest_states_of_a_token_are_listed(page, here, tiny_corpus):
-    page.near.sample.value = 100
+def test_the_nearest_states_of_a_token_are_listed(why, here, tiny_corpus):
+    why.near.sample.value = 100
     for where, side in (("decoder", "source"), ("encoder", "target")):
-        page.near.where.value = where
-        page.near.position.value = 1
-        page.near.button.click()
+        why.near.where.value = where
+        why.near.position.value = 1
+        why.near.button.click()
         expected = state_neighbours(
-            Run(here.runs / "one"), tiny_corpus, page.sentences.source, page._target, 1, where, sample=100
+            Run(here.runs / "one"), tiny_corpus, why.sentences.source, why._target, 1, where, sample=100
         )
-        found = page.near.found.frame
+        found = why.near.found.frame
         assert found["cos"].tolist() == pytest.approx(expected["cos"].tolist(), abs=1e-3)
         assert found["line"].tolist() == expected["line"].tolist()
         assert side in found
-        assert where in page.near.found.title
-    page.sentences.table.choose([2])
-    assert page.near.found.frame.empty
-    assert page.near.position.value is not None
+        assert where in why.near.found.title
+    why.sentences.table.choose([2])
+    assert why.near.found.frame.empty
+    assert why.near.position.value is not None
 
 
 def test_without_the_training_text_the_page_says_what_is_missing(here, tmp_path):
     workspace = Workspace(tmp_path / "data")
     shutil.copytree(here.runs / "one", workspace.runs / "one")
-    page = NormsPage(workspace)
+    page = unfolded(LogitsPage(workspace))
     page.sentences.typed.value = "ein Hund singt"
     page.near.button.click()
     assert "corpus 'tiny'" in page._message.value.replace("&#x27;", "'")

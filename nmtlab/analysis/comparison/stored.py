@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nmtlab.analysis.access.texts import MOST, Text
-from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.access.translations import stored_translations, translations_by_text
 from nmtlab.analysis.comparison.compared import Compared, Frequency
 from nmtlab.analysis.lexical.gold import gold_names
 from nmtlab.analysis.lexical.rare_words import training_counts
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe import Recipe, TextSettings
 from nmtlab.runs.naming import short_names
+from nmtlab.runs.pack import packed_lines
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.tokenizers import Words
@@ -37,6 +38,29 @@ def seeds_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return {_with_seeds(names[group[0].name], group): group for group in groups}
 
 
+def sampled_translations(run: Run, text: Text) -> list[str] | None:
+    """Return a run's stored translations of a text, None if there are none.
+
+    Those of sentences that were packed with another run may also be in its translations of their whole text. That text
+    is the one whose translations by the run with the sentences hold its translations of the sentences.
+    """
+    found = stored_translations(run, text.corpus, text.split)
+    if found is not None or not text.packed or not run.translates(*text.corpus.direction):
+        return found
+    owner, numbers = Run(text.corpus.folder.parent), packed_lines(text.corpus)
+    own = stored_translations(owner, text.corpus, text.split)
+    by_run = translations_by_text(run.directed(*text.corpus.direction), text.split)
+    for digest, lines in translations_by_text(owner.directed(*text.corpus.direction), text.split).items():
+        if digest in by_run and _at(lines, numbers) == own:
+            return _at(by_run[digest], numbers)
+    return None
+
+
+def _at(lines: Sequence[str], numbers: Sequence[int]) -> list[str] | None:
+    """Return lines by their numbers, from 1; None if there are not so many."""
+    return [lines[number - 1] for number in numbers] if max(numbers, default=0) <= len(lines) else None
+
+
 def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Compared:
     """Return the stored translations of a text by several runs.
 
@@ -48,7 +72,7 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
     """
     systems: dict[str, list[Sequence[str]]] = {}
     for name, group in seeds_of(runs).items():
-        found = [stored_translations(run, text.corpus, text.split) for run in group]
+        found = [sampled_translations(run, text) for run in group]
         if seeds := [lines[:most] for lines in found if lines is not None]:
             systems[name] = seeds
     if not systems:

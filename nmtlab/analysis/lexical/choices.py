@@ -141,7 +141,7 @@ def error_table(choices: pd.DataFrame) -> pd.DataFrame:
             "position": wrong["position"] + 1,
             "right word": wrong["gold"],
             "times": wrong["gold_count"],
-            "preferred": wrong["preferred"].replace(SPECIALS[UNK], "unknown word"),
+            "preferred": wrong["preferred"],
             "its times": wrong["preferred_count"],
             "margin": wrong["margin"].round(2),
             "largest effect": wrong["largest"].map(lambda effect: STEPS.get(effect, effect)),

@@ -24,7 +24,7 @@ from torch import Tensor
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_type_of, scored_ids
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import with_tokens
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, readable
 from nmtlab.figures.words import number, quoted
 from nmtlab.models.interface import Inspectable
 from nmtlab.search.topk import stable_topk
@@ -153,7 +153,7 @@ def logit_figure(candidates: pd.DataFrame) -> go.Figure:
     """
     values = term_values(candidates)
     known = candidates["count"].notna()
-    words, counts = candidates["word"].map(plain), candidates["count"]
+    words, counts = map(plain, readable(candidates["word"])), candidates["count"]
     names = [
         f"{word}  ({count:,.0f}×)" if given else word for word, count, given in zip(words, counts, known, strict=True)
     ]

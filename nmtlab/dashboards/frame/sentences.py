@@ -33,15 +33,21 @@ class SentenceChooser(widgets.VBox):
         runs: returns the chosen runs; texts of those that do not translate the first one's language pair are not
             offered.
         inputs: names of the page's state that these runs depend on.
+        first: title of the text and line to choose at first, if they are offered.
     """
 
     def __init__(
-        self, workspace: Workspace, runs: Callable[[], Sequence[Run]], inputs: Collection[str] = ("runs",)
+        self,
+        workspace: Workspace,
+        runs: Callable[[], Sequence[Run]],
+        inputs: Collection[str] = ("runs",),
+        first: tuple[str, int] = ("", 1),
     ) -> None:
         self._workspace, self._runs = workspace, runs
         self.chosen: Sequence[Run] = ()
         self._texts: Mapping[str, Text] = {}
-        self._line, self._typed_last = 1, False
+        self._first, self._typed_last = first, False
+        self._line: int | None = None
         self._current = Note()
         self._current.add_class("nmtlab-sentence")
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
@@ -124,7 +130,7 @@ class SentenceChooser(widgets.VBox):
         runs = self._runs()
         found = by_title(text for run in of_one_pair(runs) for text in texts(run, self._workspace))
         self.chosen, self._texts = runs, found
-        offer(self.text, tuple(found))
+        offer(self.text, tuple(found), otherwise=self._first[0])
 
     def _show(self) -> None:
         """Show the sentences of the chosen text."""
@@ -139,8 +145,9 @@ class SentenceChooser(widgets.VBox):
         elif self.table.value is not None:
             self.typed.value = ""
         elif not self._typed:
-            lines = self.table.frame.index
-            self.table.choose([self._line if self._line in lines else 1])
+            text, line = self._first
+            wanted = self._line or (line if self.text.value == text else 1)
+            self.table.choose([wanted if wanted in self.table.frame.index else 1])
         place = self._place
         self._back.disabled = place is None or place == 0
         self._on.disabled = place is None or place == len(self.table.frame) - 1

@@ -1,6 +1,7 @@
 """The learned lexicon of a lexical module (thesis Table 3.9)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
@@ -14,25 +15,31 @@ from nmtlab.analysis.lexical.lexicon import (
     LEARNED,
     agreement,
     agreement_by_frequency,
+    agreement_finding,
     gold_translations,
     lexicon_figure,
+    lexicon_finding,
     precision,
+    precision_finding,
     system_translations,
     table_translations,
+    telling_word,
 )
 from nmtlab.dashboards.frame.about import About, Sentence
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
-from nmtlab.dashboards.frame.systems import system_of
+from nmtlab.dashboards.frame.systems import described_runs, system_of
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
-from nmtlab.runs.listing import list_runs
+from nmtlab.figures.theme import readable, with_subtitle
+from nmtlab.runs.index import RunIndex
+from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
@@ -63,10 +70,11 @@ class LexiconPage(Page):
         self._workspace = workspace
         none = "No run here has a lexical module: train one with the recipe fixnorm-lex."
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, many=False, none=none)
-        self.words = Table("Source words, most frequent first: select one", pick="one", height="26em")
-        self.chart, self.precision, self.hint = Chart(), Table("Precision against the gold lexicon"), Note()
-        self.agreement = Table("Agreement with the aligner: on the best translation, and of the lists")
-        self.sentences = Table("Sentences with the word", pick="one", height="15em")
+        self.words = Table("Source words: select one", pick="one", height="32em")
+        self.answer, self.chart, self.hint = Answer(), Chart(), Note()
+        self.agreed, self.agreement = Answer(), Table("Agreement with the aligner, by training frequency")
+        self.right, self.precision = Answer(), Table("Precision against the gold lexicon, by training frequency")
+        self.sentences = Table("Sentences with the word: select one", pick="one", height="20em")
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces, self._texts = pd.DataFrame(), list[set[str]](), dict[str, Text]()
         self.text, self.line, self.typed = widgets.Text(), widgets.Text(), widgets.Text()
@@ -74,48 +82,77 @@ class LexiconPage(Page):
         self.sentences.observe(lambda change: self._go_to(change["new"]), "value")
         sentence = {"text": self.text, "line": self.line, "sentence": self.typed}
         state = {"runs": self.runs.table, "word": self.words, **sentence, "selected": self.selection}
-        of_run = (self.words, self.precision, self.agreement, self.hint)
         sections = [
             Section(("word",), (), self._select_word),  # before others change it: if a person did
-            Section(("runs",), of_run, self._read),
+            Section(("runs",), (self.words, self.hint), self._read),
             Section(("selected",), (), self._choose_selected),
+            Section(("runs", "word"), (self.answer, self.chart), self._show_word),
+            Section(("runs", "word"), (self.sentences,), self._show_sentences),
             Section(("runs", *sentence), (self.selection,), self._offer_tokens),
-            Section(("runs", "word"), (self.chart, self.sentences), self._show_word),
         ]
         body = [
-            self.hint, self.selection,
-            columns(self.words, widgets.VBox([self.chart, self.precision, self.agreement])), self.sentences,
+            self.answer, self.chart, self.hint,
+            Fold("sentences", "In which sentences does the word stand?", self.sentences, self.selection),
+            Fold("agreement", "How often do lexicon and aligner agree?",
+                 Section(("runs",), (self.agreed, self.agreement), self._show_agreement)),
+            Fold("precision", "How often is the lexicon right?",
+                 Section(("runs",), (self.right, self.precision), self._show_precision)),
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, [self.runs], self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs, self.words], self.runs.refresh)
 
     def _read(self) -> None:
-        """Show the lexicon of a run and what it is worth."""
+        """Read the lexicon of a run, and list its words."""
         self._tables, run = {}, self.runs.first
+        self._lines, self._pieces = pd.DataFrame(), []
         if run is None:
             return
         self._tables = _tables(run, self._workspace)
-        self._texts = by_title(texts(run, self._workspace))
-        self._lines = _lines(run, self._texts)
-        self._pieces = [set(run.pipeline.source_pieces(source)) for source in self._lines["source"]]
-        self.words.show(_words(self._tables))
+        self.words.show(_words(self._tables), pieces=("word",))
         if not self.words.chosen:
-            self.words.choose([word for word in self.words.frame.index if word.isalpha()][:1])
-        if GOLD in self._tables:
-            self.precision.show(precision(self._tables[LEARNED], self._tables[GOLD]).round(3))
-        if ALIGNED in self._tables:
-            agreed = agreement(self._tables[LEARNED], self._tables[ALIGNED])
-            self.agreement.show(agreement_by_frequency(agreed).round(3))
+            self.words.choose([telling_word(self._tables[LEARNED], self._tables.get(ALIGNED))])
         self.hint.say(_legend(self._tables))
 
     def _show_word(self) -> None:
-        """Show the translations of the word, and its sentences."""
-        word = self.words.value
-        if word is None:
+        """Show the translations of the word."""
+        word, run = self.words.value, self.runs.first
+        if word is None or run is None:
             return
-        shown = [table[table["source"] == word].assign(by=by) for by, table in self._tables.items()]
-        self.chart.show(lexicon_figure(word, pd.concat(shown)))
-        self.sentences.title = f"Sentences with {word}: select one"
-        self.sentences.show(self._lines[[word in pieces for pieces in self._pieces]])
+        shown = pd.concat([table[table["source"] == word].assign(by=by) for by, table in self._tables.items()])
+        self.answer.say(lexicon_finding(word, shown))
+        self.chart.show(with_subtitle(lexicon_figure(word, shown), f"{run.label}: {described_runs([run])}"))
+
+    def _show_agreement(self) -> None:
+        if ALIGNED in self._tables:
+            agreed = agreement(self._tables[LEARNED], self._tables[ALIGNED])
+            self.agreed.say(agreement_finding(agreed))
+            self.agreement.show(agreement_by_frequency(agreed).round(2))
+        elif self._tables:
+            self.agreed.say("There is no aligner's lexicon to compare with: train the recipe arthur on the same text.")
+
+    def _show_precision(self) -> None:
+        if GOLD in self._tables:
+            judged = precision(self._tables[LEARNED], self._tables[GOLD])
+            self.right.say(precision_finding(judged))
+            self.precision.show(judged.round(2))
+        elif self._tables:
+            self.right.say("No true lexicon is here: only artificial languages have one.")
+
+    def _show_sentences(self) -> None:
+        """Show the sentences with the word."""
+        word = self.words.value
+        if word is None or (run := self.runs.first) is None:
+            return
+        self._read_lines(run)
+        self.sentences.title = f"Sentences with {readable([word])[0]}: select one"
+        found = self._lines[[word in pieces for pieces in self._pieces]]
+        self.sentences.show(found, why="No sentence that is here has this word.")
+
+    def _read_lines(self, run: Run) -> None:
+        """Read the sentences of a run's texts, if they have not been read."""
+        if not self._pieces:
+            self._texts = by_title(texts(run, self._workspace))
+            self._lines = _lines(run, self._texts)
+            self._pieces = [set(run.pipeline.source_pieces(source)) for source in self._lines["source"]]
 
     def _select_word(self) -> None:
         token, word = self.selection.token, self.words.value
@@ -132,6 +169,7 @@ class LexiconPage(Page):
         run = self.runs.first
         if run is None:
             return
+        self._read_lines(run)
         typed = self.typed.value.strip()
         same = self._lines["source"] == typed if typed else self._lines.index == _key(self.text.value, self.line.value)
         found = next(self._lines[same].itertuples(), None)
@@ -162,10 +200,9 @@ def lexicon_page(workspace: Workspace | None = None) -> LexiconPage:
 def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
     """Return tables of word translations by their origin, as returned by `analysis.lexical.lexicon`."""
     tables = {LEARNED: system_translations(system_of(run), k=_K)}
-    for other in list_runs(workspace)[0]:
-        same = other.recipe.corpus == run.recipe.corpus
-        if same and ALIGNED not in tables and (table := other.translation_table) is not None:
-            tables[ALIGNED] = table_translations(other.pipeline, table, k=_K)
+    aligner = _aligner(run, workspace)
+    if aligner and (table := aligner.translation_table) is not None:
+        tables[ALIGNED] = table_translations(aligner.pipeline, table, k=_K)
     try:
         languages = run.recipe.corpus
         corpus = ParallelCorpus.open(workspace.corpus_folder(languages.name), languages.source, languages.target)
@@ -176,6 +213,21 @@ def _tables(run: Run, workspace: Workspace) -> dict[str, pd.DataFrame]:
         share = 1 / gold.groupby("source")["target"].transform("size")
         tables[GOLD] = gold.assign(probability=share)
     return tables
+
+
+def _aligner(run: Run, workspace: Workspace) -> Run | None:
+    """Return a run on the same text that has an aligner's table."""
+    index = RunIndex(workspace)
+    corpora = index.read(lambda name: index.fact(name, "corpus of its table", _corpus_of_table))
+    index.save()
+    wanted = run.recipe.corpus.model_dump(mode="json")
+    name = next((name for name, corpus in corpora.items() if corpus == wanted), None)
+    return open_run(name, workspace) if name else None
+
+
+def _corpus_of_table(run: Run) -> dict[str, Any] | None:
+    has_table = run.recipe.model.lexical_table and run.translation_table is not None
+    return run.recipe.corpus.model_dump(mode="json") if has_table else None
 
 
 def _lines(run: Run, offered: Mapping[str, Text]) -> pd.DataFrame:
@@ -193,14 +245,23 @@ def _key(text: str, line: object) -> str:
 
 
 def _words(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return a row for each source word, with its translations by each origin."""
     learned = tables[LEARNED]
-    lines = learned.assign(shown=learned["target"] + " " + learned["probability"].map("{:.2f}".format))
-    frame = lines.groupby("source", sort=False).agg(times=("count", "first"), learned=("shown", ", ".join))
-    if ALIGNED in tables:
-        frame["aligner"] = tables[ALIGNED].groupby("source")["target"].agg(", ".join)
-    if GOLD in tables:
-        frame["gold"] = tables[GOLD].groupby("source")["target"].agg(", ".join)
+    shown = learned["target"] + " " + learned["probability"].map("{:.2f}".format)
+    frame = learned.groupby("source", sort=False).agg(times=("count", "first"))
+    frame["learned"] = _joined(learned["source"], shown)
+    for by in (ALIGNED, GOLD):
+        if by in tables:
+            frame[by] = _joined(tables[by]["source"], tables[by]["target"])
     return frame.reset_index(names="word").set_index("word", drop=False)
+
+
+def _joined(sources: pd.Series, texts: pd.Series) -> pd.Series:
+    """Return the texts of each source word in one; pandas takes half a second for it."""
+    found: dict[str, list[str]] = {}
+    for source, text in zip(sources, texts, strict=True):
+        found.setdefault(source, []).append(text)
+    return pd.Series({source: ", ".join(all_of_it) for source, all_of_it in found.items()}, dtype=object)
 
 
 def _legend(tables: dict[str, pd.DataFrame]) -> str:

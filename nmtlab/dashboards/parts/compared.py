@@ -24,6 +24,7 @@ from nmtlab.dashboards.frame.selection import Line
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.figures.words import number
 from nmtlab.grids.results.score_differences import score_differences
 from nmtlab.grids.results.summary import in_words, rounded
 
@@ -73,7 +74,7 @@ def tally(scores: pd.DataFrame, system: str, than: str) -> str:
     """Return how many sentences a system wins, in words."""
     counts = wins_and_losses(scores, system, than)
     return (
-        f"{system} against {than}: {counts['wins']} sentences won, {counts['ties']} within a point of chrF, "
+        f"{system} against {than}: {counts['wins']} sentences won, {counts['ties']} ties (± 1 chrF), "
         f"{counts['losses']} lost."
     )
 
@@ -90,10 +91,10 @@ def numbers(scores: pd.DataFrame) -> pd.DataFrame:
 def ngrams(compared: Compared, system: str, than: str) -> pd.DataFrame:
     """Return the n-grams that one of two systems generates more often, for display."""
     found = ngram_differences(compared, system, than).head(_MOST_NGRAMS)
-    shown = found.assign(right=["right" if right else "wrong" for right in found["right"]])[
+    shown = found.assign(right=["yes" if right else "no" for right in found["right"]])[
         ["ngram", "right", "one", "other", "share"]
     ]
-    shown.columns = ["n-gram", "in the reference", system, f"{than} ", "share (smoothed)"]
+    shown.columns = ["n-gram", "correct?", system, f"{than} ", "share (smoothed)"]
     return rounded(
         shown.set_index(pd.Index([f"{n} {r}" for n, r in zip(found["ngram"], shown.iloc[:, 1], strict=True)]))
     )
@@ -125,7 +126,7 @@ def marked_sentence(compared: Compared, gains: pd.Series, line: int, systems: Se
     rows = [("source", escape(compared.source[line - 1])), ("reference", escape(compared.references[0][line - 1]))]
     for name in dict.fromkeys(systems):
         rows.append((_title(compared, name), _words(marked(compared.words[name][0][line - 1], reference))))
-    caption = f"Line {line}, difference {gains[line]:+.1f}; {UNDERLINED}"
+    caption = f"Line {line}, difference {number(gains[line], 1, sign=True)}; {UNDERLINED}"
     lines = "".join(f"<tr><th>{escape(name)}</th><td dir='auto'>{words}</td></tr>" for name, words in rows)
     return f"<table class='nmtlab-marked'><caption>{escape(caption)}</caption>{lines}</table>"
 
@@ -170,7 +171,7 @@ def _pair(
         heading("Largest wins and losses"),
         *(html(marked_sentence(compared, gains, line, [than, system])) for line in dict.fromkeys(extremes)),
         _table("Sentences", sentences(compared, scores, system, than, scores.index)),
-        _table("N-grams that one generates more often", ngrams(compared, system, than)),
+        _table("N-grams one system overuses", ngrams(compared, system, than)),
     ]  # fmt: skip
 
 
