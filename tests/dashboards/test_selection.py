@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from dashboards.conftest import workspace_of
 from dashboards.test_pages import make, told
+from support.unfolded import unfolded
 
 from nmtlab.dashboards.frame.about import Sentence
 from nmtlab.dashboards.frame.page import Page
@@ -31,7 +32,7 @@ def opened(workspace):
     """Open pages at an address."""
 
     def at(name: str, query: str = "") -> Page:
-        page = make(name, workspace)
+        page = unfolded(make(name, workspace))
         page._opened(query)
         assert told(page) == ""
         return page

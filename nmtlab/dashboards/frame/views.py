@@ -8,9 +8,11 @@ import pandas as pd
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.systems import described_runs
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Answer
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.figures.theme import with_subtitle
 from nmtlab.figures.view import View
 
 
@@ -45,7 +47,8 @@ class ViewSection(Section):
         if view := self._view():
             self.frame = view.frame
             self.answer.say(view.finding)
-            self.chart.show(view.figure)
+            if view.figure.data:
+                self.chart.show(view.figure)
             self.table.show(self._to_show(view.frame).round(self._digits).reset_index(drop=True))
 
 
@@ -55,17 +58,25 @@ def answers(
     title: str = "",
     digits: int = 2,
     shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table,
+    of: str = "",
     **arguments: widgets.ToggleButtons,
 ) -> ViewSection:
     """Return a section with the answers of an analysis, as a `ViewSection`, for the chosen runs that it fits.
 
+    Runs and text are in the subtitle of the figure.
+
     Args:
+        of: the text that the answers are of, as of `described_runs`.
         arguments: controls whose values are arguments of the analysis, named as in the page's state.
     """
 
     def view() -> View | None:
         fitting = [run for run in runs.chosen if analysis.fits(run)]
         given = {name: control.value for name, control in arguments.items()}
-        return analysis.view(fitting, **given) if fitting else None
+        if not fitting:
+            return None
+        found = analysis.view(fitting, **given)
+        with_subtitle(found.figure, described_runs(fitting, of))
+        return found
 
     return ViewSection(view, ("runs", *arguments), title, digits, shown)
