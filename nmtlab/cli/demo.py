@@ -52,7 +52,7 @@ def demo(
     if transfer:
         print(
             "\nWhat next:\n"
-            "  nmtlab dashboards                                the page Related languages shows what moved\n"
+            "  nmtlab dashboards                                the page Parent and child shows what moved\n"
             f"  nmtlab corpus overlap {PARENT_CORPUS} {CHILD_CORPUS}     how many words and subwords they share\n"
             "  nmtlab corpus make --help                        a closer or more distant relative, by --cognates\n"
             "  nmtlab train --help                              a parent in your language: --vocabulary-from, --parent"

@@ -29,6 +29,23 @@ def hypothesis_score(
     return score if coverage is None else score + settings.coverage * coverage
 
 
+def formula(settings: SearchSettings, plans_length: bool = False) -> str:
+    """Return the score that a search maximises in symbols, such as `log p / length`.
+
+    Args:
+        plans_length: whether the model plans lengths; its hypotheses are scored by eq 4.1 of the thesis.
+    """
+    if plans_length:
+        return f"log p(tokens) + {settings.length_weight:g} log p(length)"
+    score = {
+        "log-prob": "log p",
+        "average": "log p / length",
+        "length-normalised": f"log p / ((5 + length) / 6)^{settings.alpha:g}",
+        "word-reward": f"log p + {settings.gamma:g} length",
+    }[settings.score]
+    return score + (f" + {settings.coverage:g} coverage" if settings.coverage else "")
+
+
 def optimistic_bound(settings: SearchSettings, log_prob: Tensor, length: Tensor, limit: Tensor) -> Tensor:
     """Return an upper bound on the score that an open hypothesis can reach at any length up to the limit.
 

@@ -36,6 +36,12 @@ def measured_cells(name: str, scale: Scale, metric: str = "") -> pd.DataFrame:
     return found.of_metric(metric) if metric else found.cells
 
 
+def described_cells(cells: pd.DataFrame, text: str = "test text") -> str:
+    """Return what a figure of some cells is of, for its subtitle: `test text, 3 seeds`."""
+    seeds = cells.dropna(subset="value")["seed"].nunique()
+    return f"{text}, {seeds} seed{'s' if seeds != 1 else ''}"
+
+
 _TEST_BLEU = ("test-bleu", "tokenized-test-bleu", "detokenized-test-bleu")
 
 

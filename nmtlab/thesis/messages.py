@@ -414,7 +414,7 @@ MESSAGES = (
         "Many languages can share one model",
         (_SHARED, _SHARED_LONG, _PRIVATE),
         _many,
-        "languages",
+        "many",
         "many-languages",
     ),
     Message(

@@ -413,7 +413,7 @@ def test_no_two_tokens_of_a_tree_overlap_at_1280_and_1920_pixels(show, systems):
 
 
 def test_text_is_translated_as_it_is_asked_for(show, systems):
-    page = show("translate")
+    page = show("translate", "?open=tokens,best,attention")
     lines = ["Tom öldü .", "Bu bir kitap ."]
     names = [TIED, LEX]
 
@@ -435,12 +435,14 @@ def test_text_is_translated_as_it_is_asked_for(show, systems):
     field = page.page.locator("textarea")
     field.fill("\n".join([lines[0], "", lines[1]]))
     field.blur()
-    eventually(shown, expected(5, 3))
-    page.slide("Beam", "ArrowLeft", 3)
+    eventually(shown, expected(12, 3))
+    beam = page.page.get_by_role("textbox", name="Beam")
+    beam.fill("2")
+    beam.press("Enter")
     eventually(shown, expected(2, 2))
     page.slide("n-best", "ArrowLeft", 2)
     eventually(shown, expected(2, 1))
-    page.pick(TRANSLATIONS, f"{LEX}/2/1")
+    page.pick(TRANSLATIONS, f"{LEX}/3/1")  # as numbered in the box
     text = systems[LEX].translate(lines)[1].text
     text = expected(2, 1)[3]
     chances = token_probabilities(systems[LEX], lines[1], text)["probability"].tolist()

@@ -124,7 +124,7 @@ def test_a_picked_row_of_words_selects_its_word_in_figures_and_address(show):
 
 
 def test_a_clicked_bar_is_marked_in_the_heatmap_beside_it(show):
-    page = show("translate", f"?runs={TIED}&text=Tom+öldü+.")
+    page = show("translate", f"?runs={TIED}&text=Tom+öldü+.&open=tokens,best,attention")
     eventually(lambda: page.chart(TOKENS).count(), 1)
     page.click_point(TOKENS, 0, 0.02)
     eventually(lambda: said(page).startswith("Selected: Tom (target, 1)"), True)

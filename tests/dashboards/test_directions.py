@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from dashboards.test_pages import figures, leaves, make, notes, told
+from support.unfolded import unfolded
 
 from nmtlab.analysis.search.beams import sweep
 from nmtlab.dashboards.frame.systems import of_one_pair, system_of
@@ -80,18 +81,13 @@ def test_stored_searches_of_every_direction_are_shown(here, both):
 
 
 def test_translations_go_into_the_chosen_language(here, both):
-    page = make("translate", here)
+    page = unfolded(make("translate", here))
     page._opened("?runs=both&into=de&text=one+dog")
     assert told(page) == ""
     assert (page.source.value, page.target.value) == ("", "de")
     assert [page.target, page.source] == [leaf for leaf in leaves(page) if leaf in (page.target, page.source)][::-1]
     best = page.found.frame["translation"].iloc[0]
-    settings = {"beam_size": page.beam.value}
-    system = system_of(both.directed("en", "de"))
-    expected = type(system)(system.model, system.pipeline, system.settings.model_copy(update=settings)).translate(
-        ["one dog"]
-    )
-    assert best == expected[0].text
+    assert best == (system_of(both.directed("en", "de")).translate(["one dog"])[0].text or "(empty)")
     assert figures(page)
     page.target.value = ""
     page.typed.value = ""

@@ -35,7 +35,7 @@ def drawn(page: AttentionPage) -> list[str]:
 
 def translated(page: TranslatePage) -> set[tuple[str, str]]:
     """Return each run with what it has translated, as far as it is the best."""
-    frame = page.found.frame.query("place == 1")
+    frame = page.found.frame.query("rank == 1")
     return {(key.rsplit("/", 2)[0], said) for key, said in frame["translation"].items()}
 
 
@@ -169,13 +169,12 @@ def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is
 
 
 def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says_so(workspace):
-    page = TranslatePage(workspace)
+    page = unfolded(TranslatePage(workspace))
     page.typed.value = "Tom öldü ."
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     assert {run for run, _ in translated(page)} == {TURKISH, FIXNORM}
-    assert page.hint.value.startswith(
-        "2 of 3 shown: “multi30k-de-en, small” translates de-en. Details of “small-tr-en, tied” for: Tom öldü ."
-    )
+    assert page.hint.value == "2 of 3 shown: “multi30k-de-en, small” translates de-en."
+    assert page.inspected.value == "Inspecting “small-tr-en, tied” on: Tom öldü ."
     page.found.choose([f"{FIXNORM}/1/1"])
     weights = attention(system_of(open_run(FIXNORM, workspace)), "Tom öldü .", dict(translated(page))[FIXNORM])
     assert page.attention.figure.data[0].z.size == len(weights)

@@ -1,4 +1,4 @@
-"""The page Related languages on runs of several directions."""
+"""The page Many languages."""
 
 import shutil
 from urllib.parse import parse_qs, urlparse
@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from dashboards.conftest import PATIENCE
 from dashboards.test_pages import figures, make, notes, told
+from support.unfolded import unfolded
 
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.languages.directions import DIRECTION_SCORES
@@ -17,6 +18,7 @@ from nmtlab.dashboards.frame.links import links_to
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.thesis.shown.many_languages import ablation_view, gain_view
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -51,18 +53,18 @@ def copy(here, tmp_path) -> Workspace:
 
 
 @pytest.mark.full
-def test_a_run_of_several_directions_is_shown_without_what_is_said_of_a_child(copy):
-    page = make("languages", copy)
+def test_a_run_that_is_not_measured_shows_its_directions_and_what_was_measured_over_seeds(copy):
+    page = unfolded(make("many", copy))
     assert told(page) == ""
     assert page.runs.chosen[0].name == "many"
     assert page.hint.value == "Trained in 3 directions: de to en, nl to en, en to nl."
-    assert page.child.layout.display == "none"
-    assert page.many.parameters.frame["total"].tolist() == parameter_counts(page.runs.chosen[0])["total"].tolist()
-    assert page.many.text.options == tuple((name, name) for name in TEXTS)
+    assert page.parameters.frame["total"].tolist() == parameter_counts(page.runs.chosen[0])["total"].tolist()
+    assert page.text.options == tuple((name, name) for name in TEXTS)
     assert figures(page) == []
+    assert page.measured.section.answer.value == gain_view().finding
     missing = "all directions, languages by layer, the language in shared and private units, gradients"
     assert f"Not measured on this text: {missing}." in notes(page)
-    assert "languages.ipynb?runs=many" in links_to([Run(copy.runs / "many")])
+    assert "many.ipynb?runs=many" in links_to([Run(copy.runs / "many")])
 
 
 @pytest.mark.full
@@ -70,13 +72,13 @@ def test_directions_with_stored_translations_are_shown_at_once_and_all_when_meas
     run = Run(copy.runs / "many")
     corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "de", "nl")  # never trained
     translations(run, corpus, "test")
-    page = make("languages", copy)
+    page = unfolded(make("many", copy))
     (matrix,) = figures(page)
     assert "zero-shot" in matrix.data[0].text.flatten().tolist()[0]
-    page.many.measure.click()
+    page.measure.click()
     assert told(page) == ""
     assert len(figures(page)) == 4
-    assert page.many.measure.layout.display == "none"
+    assert page.measure.layout.display == "none"
     assert not any("Not measured" in note for note in notes(page))
     for analysis in (DIRECTION_SCORES, SIMILARITY_BY_LAYER, LANGUAGE_BY_LAYER, GRADIENT_COSINES):
         assert len(analysis.answers(run)) == 1
@@ -84,7 +86,15 @@ def test_directions_with_stored_translations_are_shown_at_once_and_all_when_meas
     assert scores[["source", "target", "trained"]].to_numpy().tolist() == [
         ["de", "en", True], ["de", "nl", False], ["nl", "en", True], ["en", "nl", True],
     ]  # fmt: skip
-    again = make("languages", copy)
+    trained = scores[scores["trained"]]["bleu"].mean()
+    assert page.answer.value.startswith(f"Mean of all directions: 3 trained directions {trained:.1f} BLEU, 1 zero-shot")
+    assert not page.measured.section.chart.figure.data
+    assert "tiny test" in page.matrix.figure.layout.title.text
+    page.figure.value = "shared and private (artificial)"
+    assert not page.matrix.figure.data
+    assert page.measured.section.answer.value == ablation_view().finding
+    page.figure.value = ""
+    again = unfolded(make("many", copy))
     assert [figure.to_json() for figure in figures(again)] == [figure.to_json() for figure in figures(page)]
 
 
@@ -93,33 +103,33 @@ def test_a_click_on_a_direction_shows_its_sentences_with_a_link_to_translate(cop
     run = Run(copy.runs / "many")
     corpus = ParallelCorpus.open(copy.data / "corpora/tiny", "en", "nl")
     lines = translations(run, corpus, "dev")
-    page = make("languages", copy)
-    page.many.text.value = "tiny dev"
-    page.many._clicked({"x": "nl", "y": "en"})
-    assert page.many.direction.value == "en-nl"
-    table = page.many.sentences.frame
+    page = unfolded(make("many", copy))
+    page.text.value = "tiny dev"
+    page._clicked({"x": "nl", "y": "en"})
+    assert page.direction.value == "en-nl"
+    table = page.sentences.frame
     assert table["source"].tolist() == list(corpus.lines("dev", "en"))
     assert table["many"].tolist() == lines == stored_translations(run, corpus, "dev")
-    page.many.sentences.choose([2])
-    address = urlparse(page.many.link.value.split("'")[1].replace("&amp;", "&"))
+    page.sentences.choose([2])
+    address = urlparse(page.link.value.split("'")[1].replace("&amp;", "&"))
     wanted = {"runs": ["many"], "from": ["en"], "into": ["nl"], "text": [table.loc[2, "source"]]}
     assert (address.path, parse_qs(address.query)) == ("translate.ipynb", wanted)
     assert "direction=en-nl" in page._browser.query
-    page.many._clicked({"x": "de", "y": "nl"})  # an empty cell
-    assert page.many.direction.value == "en-nl"
+    page._clicked({"x": "de", "y": "nl"})  # an empty cell
+    assert page.direction.value == "en-nl"
 
 
 @pytest.mark.full
 def test_a_packed_run_shows_its_stored_answers_without_the_texts(copy, tmp_path):
-    page = make("languages", copy)
-    page.many.measure.click()
+    page = unfolded(make("many", copy))
+    page.measure.click()
     packed = Workspace(tmp_path / "packed")
     pack(Run(copy.runs / "many"), packed.gallery / "many")
-    shown = make("languages", packed)
+    shown = unfolded(make("many", packed))
     assert told(shown) == ""
-    assert shown.many.text.value == "stored with the run"
+    assert shown.text.value == "stored with the run"
     assert len(figures(shown)) == 4
-    assert shown.many.measure.layout.display == "none"
+    assert shown.measure.layout.display == "none"
     for ours, theirs in zip(figures(shown), figures(page), strict=True):
         assert [str(trace) for trace in ours.data] == [str(trace) for trace in theirs.data]
 
@@ -127,11 +137,11 @@ def test_a_packed_run_shows_its_stored_answers_without_the_texts(copy, tmp_path)
 @pytest.mark.full
 def test_without_a_text_in_several_directions_the_page_says_how_to_make_one(copy):
     shutil.rmtree(copy.data / "corpora")
-    page = make("languages", copy)
+    page = unfolded(make("many", copy))
     assert told(page) == ""
     assert any("nmtlab corpus join" in note for note in notes(page))
-    assert page.many.text.layout.display == page.many.direction.layout.display == "none"
-    assert page.many.measure.layout.display == "none"
+    assert page.text.layout.display == page.direction.layout.display == "none"
+    assert page.measure.layout.display == "none"
 
 
 def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to_translate(browser, serve, copy):
@@ -139,7 +149,7 @@ def test_in_a_browser_a_run_is_measured_and_a_cell_leads_to_its_sentences_and_to
 
     served = serve(copy)
     shown = Shown(browser.new_page(viewport={"width": 1500, "height": 1300}), served.address)
-    shown.open("languages", "?runs=many")
+    shown.open("many", "?runs=many&open=sentences,layers,probes,gradients")
     assert "Trained in 3 directions" in shown.notes
     shown.press("Translate and compare")
     for title in (MATRIX, "How alike languages are", "Can the source language be read off", "Do directions fight"):

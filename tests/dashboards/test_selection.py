@@ -163,7 +163,7 @@ def test_a_node_of_the_tree_selects_its_token_with_its_prefix_and_again_neither(
 
 
 def test_on_translate_a_bar_selects_a_token_that_is_offered_for_an_intervention(opened):
-    page = opened("translate", f"?runs={TIED},{LEX}&text={SOURCE}&origin=3 {PACKED}")
+    page = unfolded(opened("translate", f"?runs={TIED},{LEX}&text={SOURCE}&origin=3 {PACKED}"))
     bar = {"x": 2, "y": 0.5, "xaxis": "x", "yaxis": "y", "customdata": [], "meta": None}
     page.tokens._handle_custom_msg(bar, [])
     assert page.selection.value == "target:3:going"
@@ -176,7 +176,7 @@ def test_on_translate_a_bar_selects_a_token_that_is_offered_for_an_intervention(
 
 
 def test_on_translate_a_changed_sentence_is_no_longer_the_line_of_a_text(opened):
-    page = opened("translate", f"?runs={TIED}&text={SOURCE}&origin=3 {PACKED}&selected=target:3:going")
+    page = unfolded(opened("translate", f"?runs={TIED}&text={SOURCE}&origin=3 {PACKED}&selected=target:3:going"))
     assert all("line=3" in link["href"] for link in page.selection.links)
     page.typed.value = "Tom öldü ."
     page.selection.select(Token("target", 1, "Tom"))

@@ -22,9 +22,9 @@ SHARED, GIVEN, NEW = "shared", "given", "new"
 """A vector that the parent learned for the same type, for another type, or that was drawn."""
 
 _KINDS = {
-    SHARED: ("the parent's vector of the same type", COLOURS[0]),
-    GIVEN: ("the parent's vector of another type", COLOURS[4]),
-    NEW: ("drawn at random", COLOURS[1]),
+    SHARED: ("the parent's vector of the same type", COLOURS[6]),
+    GIVEN: ("the parent's vector of another type", COLOURS[5]),
+    NEW: ("drawn at random", COLOURS[4]),
 }
 _SHORT = {SHARED: "inherited types", GIVEN: "given another type's vector", NEW: "new types"}
 _PANELS = {"angle": "angle to the first vector (degrees)", "growth": "growth of length (factor)"}

@@ -96,7 +96,7 @@ def token_figure(tokens: pd.DataFrame) -> go.Figure:
         "tickvals": tokens["position"],
         "ticktext": pieces,
     }
-    figure.update_xaxes(**ticks, tickangle=-40, title_text="token (bold: unknown to the system)")
+    figure.update_xaxes(**ticks, tickangle=-40, title_text="token (bold: unknown to the system; orange: p below 0.5)")
     figure.update_yaxes(range=[0, 1.02], title_text="p(token | source, prefix)")
     with_tokens(figure, {"x": ("target", tokens["piece"])})
     return dressed(figure, "How sure the system is of each token", 380)

@@ -1,6 +1,7 @@
 """Sections that show a view: what it says, a chart and its numbers."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
@@ -14,6 +15,7 @@ from nmtlab.dashboards.widgets.note import Answer
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.theme import with_subtitle
 from nmtlab.figures.view import View
+from nmtlab.runs.run import Run
 
 
 class ViewSection(Section):
@@ -71,12 +73,17 @@ def answers(
     """
 
     def view() -> View | None:
-        fitting = [run for run in runs.chosen if analysis.fits(run)]
         given = {name: control.value for name, control in arguments.items()}
-        if not fitting:
-            return None
-        found = analysis.view(fitting, **given)
-        with_subtitle(found.figure, described_runs(fitting, of))
-        return found
+        return view_of(analysis, runs.chosen, of, **given)
 
     return ViewSection(view, ("runs", *arguments), title, digits, shown)
+
+
+def view_of(analysis: Analysis, runs: Iterable[Run], of: str = "", **arguments: Any) -> View | None:
+    """Return the answers for those of some runs that an analysis fits, and of what they are in the subtitle."""
+    fitting = [run for run in runs if analysis.fits(run)]
+    if not fitting:
+        return None
+    view = analysis.view(fitting, **arguments)
+    with_subtitle(view.figure, described_runs(fitting, of))
+    return view

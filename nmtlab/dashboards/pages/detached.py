@@ -8,16 +8,19 @@ import pandas as pd
 from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, most_detached, source_share_figure
 from nmtlab.dashboards.frame.about import About, Sentence
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
-from nmtlab.dashboards.frame.systems import left_out, of_one_pair
+from nmtlab.dashboards.frame.systems import described_runs, left_out, of_one_pair
+from nmtlab.dashboards.parts.side_by_side import shown_text
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
+from nmtlab.figures.theme import with_subtitle
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -38,8 +41,8 @@ _READ = (
     "probable all the same, at the top, mislead a reader. Select one, and a token of it, to go on to other pages."
 )
 _NAMES = {
-    "source_share": "from the source", "log_prob": "log p per token", "length_ratio": "length ratio",
-    "repeats": "repeated 4-grams",
+    "run": "run", "line": "line", "source_share": "from the source", "log_prob": "log p per token",
+    "translation": "translation", "source": "source", "length_ratio": "length ratio", "repeats": "repeated 4-grams",
 }  # fmt: skip
 
 
@@ -48,19 +51,23 @@ class DetachedPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._texts = workspace, dict[str, Text]()
+        self._listed = pd.DataFrame()
         self.runs = RunChooser(workspace, PAGE.needs, FIRST)
-        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "26em"})
-        self.chart, self.hint, self.work = Chart(), Note(), Work(self.guarded)
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
+        self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
         self.table = Table("Translations that depend least on their source first: select one", "one", "30em")
         self.selection = Selection(PAGE, (), (self.table,))
         self.chart.on_click(lambda point: self.table.choose([_key(point["meta"], point["customdata"][0])]))
         state = {"runs": self.runs.table, "text": self.text, "line": self.table, "selected": self.selection}
         sections = [
             Section(("runs",), (), self._offer),
-            Section(("runs", "text"), (self.work, self.chart, self.table, self.hint), self._show),
+            Section(("runs", "text"), (self.work, self.answer, self.chart, self.table, self.hint), self._show),
             Section(("runs", "text", "line"), (self.selection,), self._offer_tokens),
         ]
-        body = [self.hint, self.work, self.chart, self.selection, self.table]
+        body = [
+            self.answer, self.work, self.chart, self.selection, self.hint,
+            Fold("list", "Which translations depend least on their source?", self.table, opened=True),
+        ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, [self.runs, self.text], self.runs.refresh)
 
     @property
@@ -78,9 +85,10 @@ class DetachedPage(Page):
         """Show what is stored, and compute the rest in the background."""
         runs = self._shown
         if not runs:
-            self.hint.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
+            self.answer.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
             return
         self.hint.say(f"{left_out(self.runs.chosen, runs)} {_SAMPLE} sentences of the text, at most. {_READ}".strip())
+        self.answer.say(f"Being computed: each word of {_SAMPLE} sentences is erased in turn, which takes a minute.")
         self._draw()
         missing = [run for run in runs if SOURCE_SHARE.stored(run, **self._asked) is None]
         if missing:
@@ -102,13 +110,17 @@ class DetachedPage(Page):
         if known:
             found = pd.concat(known, ignore_index=True)
             table = most_detached(found).round(2)
-            self.chart.show(source_share_figure(found))
-            self.table.show(table.rename(columns=_NAMES).set_index(pd.Index(map(_key, table["run"], table["line"]))))
+            self._listed = table.set_index(pd.Index(map(_key, table["run"], table["line"])))
+            subtitle = described_runs(self._shown, self.text.value)
+            self.answer.say(SOURCE_SHARE.finding(found))
+            self.chart.show(with_subtitle(source_share_figure(found), subtitle))
+            shown = self._listed["translation"].map(shown_text)
+            self.table.show(self._listed.assign(translation=shown)[list(_NAMES)].rename(columns=_NAMES))
 
     def _offer_tokens(self) -> None:
         if self.table.value is None:
             return
-        row = self.table.frame.loc[self.table.value]
+        row = self._listed.loc[self.table.value]
         text, run = self._texts[self.text.value], next(run for run in self._shown if run.label == row["run"])
         where = Sentence(row["source"], self.text.value, int(row["line"]), text, text.corpus.direction)
         lines = [

@@ -1,6 +1,6 @@
 """Translating typed text with several systems."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -13,20 +13,25 @@ from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.lexical.tokens import token_figure, token_probabilities
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.examples import example
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection, lines_of
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS
-from nmtlab.dashboards.frame.systems import left_out, mentioned, of_one_pair, of_one_source, system_of
+from nmtlab.dashboards.frame.systems import described_runs, left_out, mentioned, of_one_pair, of_one_source, system_of
 from nmtlab.dashboards.parts.intervention import InterventionControls
+from nmtlab.dashboards.parts.side_by_side import Best, SideBySide, Translated, shown_text, translations_finding
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import columns, offer, show_if
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.controls import offer, show_if
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
-from nmtlab.errors import RunError
+from nmtlab.errors import NmtlabError, RunError
+from nmtlab.figures.theme import with_subtitle
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.search.scores import formula
 from nmtlab.text.corpora.corpus import Direction
 from nmtlab.text.corpora.lines import is_blank
 from nmtlab.translation import Translator
@@ -55,32 +60,37 @@ PAGE = About(
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 _MAX_LINES = 100
+_MAX_BEAM = 500
 _DEFAULT = ("default", "")
 """The choice of the language of each run's first corpus that fits the other choice."""
 
 
 class TranslatePage(Page):
-    """The n-best list of each system; token probabilities and attention of the selected translation."""
+    """Each line beside its translations; the n-best list, token probabilities and attention of a selected one."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._rows: list[dict[str, object]] = []
+        self._texts: dict[str, str] = {}
         none = "No run with weights yet: train one on the page Train."
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
+        wide = {"width": "100%"}
         self.typed = widgets.Textarea(
             placeholder="Type or paste text, one sentence per line, and click outside the box to translate",
             continuous_update=False,
             rows=5,
-            layout={"width": "100%"},
+            layout=wide,
         )
-        self.source = widgets.Dropdown(description="From", options=[_DEFAULT], layout={"width": "14em"})
-        self.target = widgets.Dropdown(description="Into", options=[_DEFAULT], layout={"width": "14em"})
-        self.beam = widgets.IntSlider(description="Beam", value=5, min=1, max=500, continuous_update=False)
+        self.source = widgets.Dropdown(description="From", options=[_DEFAULT], layout=wide)
+        self.target = widgets.Dropdown(description="Into", options=[_DEFAULT], layout=wide)
+        self.beam = widgets.Text(description="Beam", continuous_update=False, layout=wide)
         self.best = widgets.IntSlider(description="n-best", value=3, min=1, max=10, continuous_update=False)
         self.begun = widgets.Text(
-            description="Prefix", placeholder="start of the translations, then Enter", continuous_update=False
+            description="Prefix", placeholder="start of the translations", continuous_update=False, layout=wide
         )
         self.found = Table("Translations: select one to inspect it", pick="one", height="20em")
-        self.tokens, self.attention, self.hint = Chart(), Chart(), Note()
+        self.answer, self.lines, self.hint, self.inspected = Answer(), SideBySide(), Note(), Note()
+        self.tokens, self.attention = Chart(), Chart()
         self.work, self.intervention = Work(self.guarded), InterventionControls(self.guarded)
         self.origin = widgets.Text()
         self.selection = Selection(PAGE, (self.tokens, self.attention), (self.found,))
@@ -90,25 +100,29 @@ class TranslatePage(Page):
             "selected": self.selection,
         }  # fmt: skip
         requested = state.keys() - {"pick", "origin", "selected"}
-        details = (self.tokens, self.attention, self.hint, self.intervention, self.selection)
+        details = (self.inspected, self.tokens, self.attention, self.intervention, self.selection)
         sections = [
-            Section(("runs",), (), self._offer_languages),
-            Section(requested, (self.found, self.work), self._start),
+            Section(("runs",), (), self._offer),
+            Section(requested, (self.answer, self.lines, self.hint, self.found, self.work), self._start),
             Section(requested | {"pick", "origin"}, details, self._inspect),
             Section(state, (), lambda: self.intervention.follow(self.selection.token)),
         ]
         body = [
-            self.work, self.hint, self.found, self.selection, columns(self.tokens, self.attention), self.intervention,
+            self.answer, self.work, self.lines, self.hint,
+            Fold("tokens", "How sure is it of each token?", self.inspected, self.selection, self.tokens, opened=True),
+            Fold("best", "What else did each system consider? The n-best lists", self.found),
+            Fold(
+                "attention", "Where does it attend, and what would it generate if it attended elsewhere?",
+                self.attention, self.intervention,
+            ),
         ]  # fmt: skip
         rail = [self.runs, self.typed, self.source, self.target, self.beam, self.best, self.begun]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
-    def _start(self) -> None:
-        if lines := self._lines():
-            self.work.start("translating", sum(len(able) for _, able in lines), self._translate(lines))
-
-    def _offer_languages(self) -> None:
-        """Offer the languages of the runs, if any of them has several directions."""
+    def _offer(self) -> None:
+        """Offer the languages of the runs, if any has several directions, and say which beams are their own."""
+        own = sorted({run.recipe.search.beam_size for run in self.runs.chosen})
+        self.beam.placeholder = f"own: {', '.join(map(str, own))}" if own else ""
         several = any(len(run.directions) > 1 for run in self.runs.chosen)
         ways = [way for run in self.runs.chosen for way in run.directions] if several else []
         for place, control in enumerate((self.source, self.target)):
@@ -124,75 +138,119 @@ class TranslatePage(Page):
                 found.append(run.directed(self.source.value, self.target.value))
         return found
 
-    def _lines(self) -> list[tuple[str, list[Run]]]:
-        """Return each line with the runs that translate from its language.
+    def _lines(self) -> dict[int, tuple[str, list[Run]]]:
+        """Return each line that is not blank, by its number in the box, with the runs that translate its language.
 
         Typed text is taken to be in the source language of the first run; without any, each language gets an example.
         """
         runs = self._directed()
         if not is_blank(self.typed.value):
-            typed = [line[:MAX_LETTERS] for line in self.typed.value.splitlines() if not is_blank(line)][:_MAX_LINES]
-            return [(line, of_one_source(runs)) for line in typed] if runs else []
+            typed = [(n, one) for n, one in enumerate(self.typed.value.splitlines(), start=1) if not is_blank(one)]
+            return {n: (one[:MAX_LETTERS], of_one_source(runs)) for n, one in typed[:_MAX_LINES]} if runs else {}
         by_language: dict[str, list[Run]] = {}
         for run in runs:
             by_language.setdefault(run.direction[0], []).append(run)
         examples = [(example(able[0], self._workspace), able) for able in by_language.values()]
-        return [(line, able) for line, able in examples if line]
+        return dict(enumerate(((line, able) for line, able in examples if line), start=1))
 
-    def _translate(self, lines: list[tuple[str, list[Run]]]) -> Iterator[None]:
-        rows: list[dict[str, object]] = []
-        for number, (line, runs) in enumerate(lines, start=1):
+    def _search_of(self, own: SearchSettings) -> SearchSettings:
+        """Return a run's search with the beam that is asked for, if any is.
+
+        Raises:
+            NmtlabError: it is no size of a beam.
+        """
+        asked = self.beam.value.strip()
+        if not asked:
+            return own
+        if not asked.isdecimal() or not 1 <= int(asked) <= _MAX_BEAM:
+            raise NmtlabError(f"beam {asked!r}: no number from 1 to {_MAX_BEAM}", "leave it empty for each run's own")
+        return own.model_copy(update={"beam_size": int(asked)})
+
+    def _start(self) -> None:
+        self._rows, lines = [], self._lines()
+        if not lines:
+            if self.runs.chosen:
+                self.answer.say("Type a sentence to translate.")
+            return
+        self.hint.say(self._explained(lines))
+        self.work.start("translating", sum(len(able) for _, able in lines.values()), self._translate(lines))
+
+    def _explained(self, lines: Mapping[int, tuple[str, list[Run]]]) -> str:
+        """Say which runs are left out, and what of the text."""
+        runs, able = self.runs.chosen, {one.name for _, some in lines.values() for one in some}
+        said = [left_out(runs, [run for run in runs if run.name in able])]
+        if is_blank(self.typed.value):
+            said.append("Example sentences, one for each source language, since the box is empty.")
+        elif max(map(len, self.typed.value.splitlines())) > MAX_LETTERS:
+            said.append(f"Lines are cut after {MAX_LETTERS:,} letters.")
+        if len(lines) == _MAX_LINES:
+            said.append(f"At most {_MAX_LINES} lines are translated.")
+        return " ".join(filter(None, said))
+
+    def _translate(self, lines: Mapping[int, tuple[str, list[Run]]]) -> Iterator[None]:
+        references = {run.direction: self._references(run) for _, able in lines.values() for run in able[:1]}
+        done: list[Translated] = []
+        for number, (line, runs) in lines.items():
+            reference = references[runs[0].direction].get(line, "")
+            done.append(Translated(number, line, reference, runs[0].direction[1], {}))
             for run in runs:
-                rows += self._of(run, number, line)
-                self.found.show(_by_place(rows))
-                if not self.found.chosen:
-                    self.found.choose(self.found.frame.index[:1])
+                self._rows += (found := self._of(run, number, line))
+                best = Best(self._texts[str(found[0]["key"])], float(str(found[0]["log p"])))
+                done[-1] = done[-1]._replace(best={**done[-1].best, run.label: best})
+                self._show(done)
                 yield
+
+    def _show(self, done: Sequence[Translated]) -> None:
+        self.found.show(_by_rank(self._rows))
+        if not self.found.chosen:
+            self.found.choose(self.found.frame.index[:1])
+        self.lines.show(done)
+        self.answer.say(translations_finding(done))
+
+    def _references(self, run: Run) -> dict[str, str]:
+        """Return the references of the lines of a run's texts."""
+        offered = [text for text in texts(run, self._workspace) if text.corpus.direction == run.direction]
+        return {source: reference for text in offered for source, reference in text.corpus.pairs(text.split)}
 
     def _of(self, run: Run, number: int, line: str) -> list[dict[str, object]]:
         system = system_of(run)
-        search = system.settings.model_copy(update={"beam_size": self.beam.value})
-        best = min(self.best.value, self.beam.value)
+        search = self._search_of(system.settings)
         translator = Translator(system.model, system.pipeline, search)
         begun = self.begun.value.strip()
+        best = min(self.best.value, search.beam_size)
         (found,) = translator.translate([line], n_best=best, prefixes=[begun] if begun else None)
+        keys = [f"{run.name}/{number}/{rank}" for rank in range(1, len(found.texts) + 1)]
+        self._texts |= dict(zip(keys, found.texts, strict=True))
         return [
             {
                 "line": number,
-                "place": place,
-                "key": f"{run.name}/{number}/{place}",
+                "rank": rank,
+                "key": key,
                 "run": run.label,
-                "translation": text,
+                "translation": shown_text(self._texts[key]),
                 "log p": round(hypothesis.log_prob, 2),
                 "tokens": len(hypothesis.tokens),
-                "score": round(hypothesis.score, 3),
+                formula(search, system.model.plans_length): round(hypothesis.score, 2),
             }
-            for place, (text, hypothesis) in enumerate(zip(found.texts, found.hypotheses, strict=True), start=1)
+            for rank, (key, hypothesis) in enumerate(zip(keys, found.hypotheses, strict=True), start=1)
         ]
 
     def _inspect(self) -> None:
-        runs, lines = self.runs.chosen, self._lines()
-        if not lines:
-            if runs:
-                self.hint.say("Type a sentence to translate.")
-            return
-        note = left_out(runs, [run for run in runs if any(run.name == one.name for _, able in lines for one in able)])
-        if is_blank(self.typed.value):
-            note += " Example sentences, one for each source language, since the box is empty."
-        self.hint.say(note.strip())
-        if self.found.value is None:
+        lines = self._lines()
+        if not lines or self.found.value is None:
             return
         picked = self.found.frame.loc[self.found.value]
-        source, able = lines[picked["line"] - 1]
-        run, target = next(run for run in able if run.label == picked["run"]), picked["translation"]
-        system = system_of(run)
-        self.tokens.show(token_figure(token_probabilities(system, source, target)))
+        source, able = lines[picked["line"]]
+        run, target = next(run for run in able if run.label == picked["run"]), self._texts[self.found.value]
+        system, where = system_of(run), self._where(source, self.runs.chosen, run.direction)
+        typed = "an example" if is_blank(self.typed.value) else "a typed sentence"
+        of = described_runs([run], f"line {where.line} of {where.title}" if where.line else typed)
+        self.tokens.show(with_subtitle(token_figure(token_probabilities(system, source, target)), of))
         weights = attention(system, source, target).assign(run=run.label)
-        self.attention.show(attention_figure(weights))
-        where = self._where(source, runs, run.direction)
-        self.selection.offer(runs, where, [*lines_of(weights), *_reference(where, system)])
+        self.attention.show(with_subtitle(attention_figure(weights), of))
+        self.selection.offer(self.runs.chosen, where, [*lines_of(weights), *_reference(where, system)])
         self.intervention.offer(system, source, target, weights)
-        self.hint.say(f"{note} Details of {mentioned([run])} for: {source}".strip())
+        self.inspected.say(f"Inspecting {mentioned([run])} on: {source}")
 
     def _where(self, source: str, runs: list[Run], direction: Direction) -> Sentence:
         """Return where a sentence is: typed, or still the line of a text that it was on the page before this one."""
@@ -222,5 +280,5 @@ def _reference(where: Sentence, system: Translator) -> list[Line]:
     return [Line("reference", "target", system.pipeline.target.tokenizer.split(reference))]
 
 
-def _by_place(rows: list[dict[str, object]]) -> pd.DataFrame:
-    return pd.DataFrame(rows).set_index("key").sort_values(["line", "place"], kind="stable")
+def _by_rank(rows: list[dict[str, object]]) -> pd.DataFrame:
+    return pd.DataFrame(rows).set_index("key").sort_values(["line", "rank"], kind="stable")

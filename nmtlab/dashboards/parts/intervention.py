@@ -3,11 +3,14 @@
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.attention.heatmap import shown_weights
 from nmtlab.analysis.attention.intervention import redecode
+from nmtlab.dashboards.parts.side_by_side import shown_text
 from nmtlab.dashboards.widgets.controls import button, row, show_if
-from nmtlab.dashboards.widgets.note import Note, heading
+from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.figures.marks import Token
+from nmtlab.figures.theme import readable
 from nmtlab.translation import Translator
 
 
@@ -17,17 +20,18 @@ class InterventionControls(widgets.VBox):
     def __init__(self, guarded: Guarded) -> None:
         self._system: Translator | None = None
         self._source = self._target = ""
+        self._pieces: dict[str, list[str]] = {}
         self.fresh = False
-        self.position = widgets.Dropdown(description="At token", options=[])
-        self.place = widgets.Dropdown(description="attend to", options=[])
+        self.position = widgets.Dropdown(description="For token", options=[])
+        self.place = widgets.Dropdown(description="to", options=[])
         self.weight = widgets.FloatSlider(
-            description="weight", value=1.0, min=0, max=1, step=0.05, continuous_update=False
+            description="with weight", value=1.0, min=0, max=1, step=0.05, continuous_update=False
         )
         about = "Keep the tokens before it and decode the rest"
         self.button = button("Decode again", self._decode, guarded, tooltip=about)
         self.said = Note()
-        controls = row(self.position, self.place, self.weight, self.button)
-        super().__init__([heading("What if it attended elsewhere?"), controls, self.said])
+        controls = row(widgets.Label("Move attention:"), self.position, self.place, self.weight, self.button)
+        super().__init__([controls, self.said])
         self.layout.display = "none"
 
     def offer(self, system: Translator, source: str, target: str, weights: pd.DataFrame) -> None:
@@ -45,17 +49,16 @@ class InterventionControls(widgets.VBox):
         self._system, self._source, self._target = offered
         show_if(not system.model.plans_length, self)
         for control, side in ((self.position, "target"), (self.place, "source")):
-            pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-            positions = zip(pieces[f"{side}_piece"], pieces[f"{side}_position"].tolist(), strict=True)
-            control.options = [(f"{position + 1}: {piece}", position) for piece, position in positions]
-            control.value = 0
+            rows = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
+            self._pieces[side] = rows[f"{side}_piece"].tolist()
+            control.options = [(f"{n + 1}: {piece}", n) for n, piece in enumerate(readable(self._pieces[side]))]
+        self.position.value, self.place.value = telling_move(weights)
         self.said.say("")
 
     def follow(self, token: Token | None) -> None:
         """Offer a selected token."""
         for control, side in ((self.position, "target"), (self.place, "source")):
-            pieces = [label.partition(": ")[2] for label, _ in control.options]
-            places = token.places(side, pieces) if token and token.position else []
+            places = token.places(side, self._pieces.get(side, [])) if token and token.position else []
             control.value = next(iter(places), control.value)
 
     def clear(self) -> None:
@@ -69,5 +72,17 @@ class InterventionControls(widgets.VBox):
         )
         token = self.position.label.partition(": ")[2]
         self.said.say(
-            f"{result.text or '(empty)'}  —  p({token}): {result.before:.3f} before, {result.after:.3f} after."
+            f"{shown_text(result.text)}  —  p({token}): {result.before:.3f} before, {result.after:.3f} after."
         )
+
+
+def telling_move(weights: pd.DataFrame) -> tuple[int, int]:
+    """Return where moved attention can tell most: the token with the flattest attention, and its second source word.
+
+    Args:
+        weights: rows of `attention` of one run; the ends of both sentences are left out if there is anything else.
+    """
+    drawn = shown_weights(weights).pivot(index="target_position", columns="source_position", values="weight")
+    words = drawn.iloc[: max(1, len(drawn) - 1), : max(1, drawn.shape[1] - 1)]
+    position = words.max(axis=1).idxmin()
+    return int(position), int(words.loc[position].nlargest(2).index[-1])

@@ -32,6 +32,7 @@ class Note(widgets.HTML):
         """Show a text, and what can be unfolded below it; markup in them is escaped."""
         unfolded = f"<details><summary>How to read this</summary><div>{escape(more)}</div></details>" if more else ""
         self.value = escape(text) + unfolded
+        self.layout.display = "" if self.value else "none"
         self.fresh = True
 
     def clear(self) -> None:

@@ -9,14 +9,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metric
-from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles
+from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
+from nmtlab.figures.words import listed, number
 from nmtlab.grids.declared.corpora import Directed, ExternalCorpus
 from nmtlab.grids.declared.declaration import Scale, Setup, Table
 from nmtlab.grids.declared.labels import labelled, text_label
 from nmtlab.grids.results.summary import summary
 from nmtlab.grids.running.cells import cells_of
-from nmtlab.thesis.measured import measured_cells
+from nmtlab.thesis.measured import described_cells, measured_cells
 from nmtlab.thesis.tables.transfer import CHILD_SIZE, FIGURE_3_1
 
 _MEASURED = ["metric", "seeds", "mean", "margin"]
@@ -43,8 +44,11 @@ def child_size_view(scale: Scale = "small", metric: str = "test-bleu") -> View:
     Raises:
         NmtlabError: it was not measured at this scale or with this metric.
     """
-    curves = child_size_curves(measured_cells(CHILD_SIZE.name, scale, metric), scale)
-    return View(_means(curves, "child_pairs"), child_size_figure(curves))
+    cells = measured_cells(CHILD_SIZE.name, scale, metric)
+    curves = child_size_curves(cells, scale)
+    figure = with_subtitle(child_size_figure(curves), described_cells(cells))
+    finding = curves_finding(curves, "child_pairs", "training pairs")
+    return View(_means(curves, "child_pairs"), figure, finding=finding)
 
 
 def vocabulary_view(scale: Scale = "small") -> View:
@@ -58,8 +62,10 @@ def vocabulary_view(scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    curves = vocabulary_curves(measured_cells(FIGURE_3_1.name, scale), scale)
-    return View(_means(curves, "types"), vocabulary_figure(curves))
+    cells = measured_cells(FIGURE_3_1.name, scale)
+    curves = vocabulary_curves(cells, scale)
+    figure = with_subtitle(vocabulary_figure(curves), described_cells(cells, "dev text"))
+    return View(_means(curves, "types"), figure, finding=curves_finding(curves, "types", "types"))
 
 
 def child_sizes(scale: Scale) -> Mapping[str, tuple[str, int]]:
@@ -143,6 +149,28 @@ def vocabulary_figure(curves: pd.DataFrame) -> go.Figure:
     """
     title = "of children alone and with a parent, by the size of the vocabulary"
     return _curves_figure(curves, "types", "types in the vocabulary", title)
+
+
+def curves_finding(curves: pd.DataFrame, over: str, unit: str) -> str:
+    """Say what the systems score at the smallest and the largest size, for the first pair of languages.
+
+    Args:
+        curves: rows of `child_size_curves` or `vocabulary_curves`, of one metric.
+        over: column of the size.
+        unit: that it is in.
+    """
+    if curves.empty:
+        return ""
+    pair = curves["pair"].iloc[0]
+    by_size = curves[curves["pair"] == pair].pivot(index=over, columns="system", values="mean").sort_index()
+    ends = by_size.iloc[[0, -1] if len(by_size) > 1 else [0]]
+    said = [
+        f"{system} {' to '.join(number(score, 1) for score in ends[system].dropna())}"
+        for system in dict.fromkeys(curves["system"])
+        if system in ends and ends[system].notna().any()
+    ]
+    sizes = " to ".join(f"{size:,}" for size in ends.index)
+    return f"{metric_of(curves)[:1].upper()}{metric_of(curves)[1:]} with {sizes} {unit} ({pair}): {listed(said)}."
 
 
 def _means(curves: pd.DataFrame, size: str) -> pd.DataFrame:

@@ -7,8 +7,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.errors import NmtlabError
-from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles
+from nmtlab.figures.theme import BELOW, dressed, name_in_lines, styles, with_subtitle
 from nmtlab.figures.view import View
+from nmtlab.figures.words import listed
+from nmtlab.thesis.measured import described_cells
 from nmtlab.thesis.tables.related_text import COUSIN
 from nmtlab.thesis.tables.transfer import CHILD_SIZE
 from nmtlab.workspace import RESULTS
@@ -43,8 +45,28 @@ def cognate_view(row: str = _SMALLEST, table: str = CHILD_SIZE.name, relative: s
     drawn = means.reset_index().rename(columns={"system": "run"})
     wide = means["recall"].unstack("system").reindex(drawn.set_index(["kind", "seen"]).index.unique())
     systems = list(dict.fromkeys(recall["system"]))
-    return View(
-        wide[systems].reset_index().rename_axis(columns=None), cognate_figure(drawn, f"{row}, {relative} parent")
+    subtitle = described_cells(recall.assign(value=recall["recall"]))
+    figure = with_subtitle(cognate_figure(drawn, f"{row}, {relative} parent"), subtitle)
+    return View(wide[systems].reset_index().rename_axis(columns=None), figure, finding=recall_finding(drawn))
+
+
+def recall_finding(recall: pd.DataFrame) -> str:
+    """Say how many words with and without a cognate each system translates, of those that its text has.
+
+    Args:
+        recall: as of `cognate_figure`.
+    """
+    seen = recall[(recall["seen"] != "0") & recall["kind"].isin(["cognate", "no cognate"])]
+    sums = seen.groupby(["run", "kind"], sort=False)[["right", "words"]].sum()
+    shares = (100 * sums["right"] / sums["words"]).unstack("kind")
+    said = [
+        f"{run} {with_one:.0f} % and {without:.0f} %"
+        for run, with_one, without in shares[["cognate", "no cognate"]].itertuples()
+    ]
+    return (
+        f"Translated words of those in the child's text, with and without a cognate: {listed(said, '; ')}."
+        if said
+        else ""
     )
 
 

@@ -9,8 +9,9 @@ from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.errors import NmtlabError
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, styles
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, styles, with_subtitle
 from nmtlab.figures.view import Numbers, View
+from nmtlab.figures.words import listed, number
 from nmtlab.grids.declared.corpora import Corpus, Directed
 from nmtlab.grids.declared.declaration import Row, Scale, Setup
 from nmtlab.grids.results.summary import interval, summary
@@ -18,7 +19,7 @@ from nmtlab.languages import is_english
 from nmtlab.recipe.training import TrainingSettings
 from nmtlab.thesis.claims.declared import declared_claims
 from nmtlab.thesis.claims.verdicts import measured_claims
-from nmtlab.thesis.measured import measured, measured_cells
+from nmtlab.thesis.measured import described_cells, measured, measured_cells
 from nmtlab.thesis.tables.many_languages import (
     ABLATIONS,
     ARTIFICIAL_ROWS,
@@ -68,7 +69,9 @@ def ablation_view(group: Group = "artificial", texts: str = TO_MANY, scale: Scal
     means = direction_means(cells, _ROWS[group], texts, scale)
     if means.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no system was measured in all {group} directions, {texts}", _MEASURE)
-    return View(means, ablation_figure(means, f"{find_metric(_BLEU).label} of {_CALLED[group]}", "shared"))
+    figure = ablation_figure(means, f"{find_metric(_BLEU).label} of {_CALLED[group]}", "shared")
+    figure = with_subtitle(figure, described_cells(cells, f"mean of all directions, {texts}"))
+    return View(means, figure, finding=ablation_finding(means))
 
 
 def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
@@ -90,7 +93,8 @@ def gain_view(group: Group = "iberian", scale: Scale = "small") -> View:
     found = found[~found["system"].isin([system.kind for system in ABLATIONS])]
     if found.empty:
         raise NmtlabError(f"{MANY_LANGUAGES.name}: no {group} direction has a separate and a common model", _MEASURE)
-    return View(found, gain_figure(found, _CALLED[group]))
+    figure = with_subtitle(gain_figure(found, _CALLED[group]), described_cells(cells))
+    return View(found, figure, finding=gain_finding(found))
 
 
 def rivals_table(group: Group = "artificial", scale: Scale = "small") -> Numbers:
@@ -244,6 +248,35 @@ def pairs_of(corpus: Corpus) -> int:
     """Return the number of training pairs of a corpus that declares it; 0 if it has all that there are."""
     whole = corpus.corpus if isinstance(corpus, Directed) else corpus
     return getattr(whole, "train", 0)
+
+
+def gain_finding(found: pd.DataFrame) -> str:
+    """Say how often directions gain or lose clearly over separate models, and which gains most.
+
+    Args:
+        found: rows of `gains`.
+    """
+    clear = found[found["difference"].abs() > found["margin"]]
+    up, most = int((clear["difference"] > 0).sum()), found.loc[found["difference"].idxmax()]
+    margin = "" if math.isnan(most["margin"]) else f" ± {most['margin']:.1f}"
+    return (
+        f"Clearly better than a separate model: {up} of {len(found)} directions and systems; worse: {len(clear) - up}. "
+        f"Most is gained by {most['direction']} with {most['pairs']:,} pairs ({most['texts']}, {most['system']}): "
+        f"{number(most['difference'], 1, sign=True)}{margin} BLEU."
+    )
+
+
+def ablation_finding(means: pd.DataFrame) -> str:
+    """Return the mean score of each system, the best first.
+
+    Args:
+        means: rows of `direction_means`.
+    """
+    ordered = means.sort_values("mean", ascending=False, kind="stable")
+    margins = ["" if math.isnan(margin) else f" ± {margin:.1f}" for margin in ordered["margin"]]
+    both = zip(ordered["system"], ordered["mean"], margins, strict=True)
+    said = [f"{system} {number(mean, 1)}{margin}" for system, mean, margin in both]
+    return f"Mean BLEU over directions: {listed(said)}."
 
 
 def ablation_figure(lines: pd.DataFrame, metric: str = "BLEU", baseline: str = "") -> go.Figure:

@@ -12,12 +12,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, see_through, spaced, styles
+from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, see_through, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
+from nmtlab.figures.words import listed
 from nmtlab.grids.declared.declaration import Scale
 from nmtlab.grids.results.statistics import ENOUGH_SEEDS
 from nmtlab.grids.results.summary import interval
-from nmtlab.thesis.measured import measured_cells
+from nmtlab.thesis.measured import described_cells, measured_cells
 from nmtlab.thesis.shown.children import metric_of, with_child_sizes
 from nmtlab.thesis.tables.transfer import CHILD_SIZE
 
@@ -77,9 +78,24 @@ def worth_view(scale: Scale = "small", metric: str = "test-bleu") -> View:
     Raises:
         NmtlabError: it was not measured at this scale or with this metric.
     """
-    replaced = replaced_pairs(measured_cells(CHILD_SIZE.name, scale, metric), scale)
+    cells = measured_cells(CHILD_SIZE.name, scale, metric)
+    replaced = replaced_pairs(cells, scale)
     shown = replaced.sort_values(["pair", "child_pairs"], kind="stable")
-    return View(shown[["pair", "child_pairs", "system", "seeds", "replaced", "low", "high"]], worth_figure(replaced))
+    shown = shown[["pair", "child_pairs", "system", "seeds", "replaced", "low", "high"]]
+    return View(shown, with_subtitle(worth_figure(replaced), described_cells(cells)), finding=worth_finding(replaced))
+
+
+def worth_finding(replaced: pd.DataFrame) -> str:
+    """Say how many pairs each parent is worth to the smallest child of the first pair of languages.
+
+    Args:
+        replaced: rows of `replaced_pairs`, of one metric.
+    """
+    first = replaced[replaced["pair"] == replaced["pair"].iloc[0]] if len(replaced) else replaced
+    smallest = first[first["child_pairs"] == first["child_pairs"].min()]
+    said = [f"{line.system} {_number(line, line.replaced)}{_interval(line)}" for line in smallest.itertuples()]
+    size, pair = (smallest[name].iloc[0] if said else "" for name in ("child_pairs", "pair"))
+    return f"What a parent is worth to a child of {size:,} pairs ({pair}), in pairs: {listed(said)}." if said else ""
 
 
 def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
@@ -293,8 +309,12 @@ def _number(line: tuple, replaced: float) -> str:
 
 
 def _summary(line: tuple) -> str:
-    known = "" if math.isnan(line.low) else f" (95 %: {_number(line, line.low)} to {_number(line, line.high)})"
-    return f"child of {line.child_pairs:,} pairs, {line.score:.2f}: replaces {_number(line, line.replaced)}{known}"
+    replaces = f"{_number(line, line.replaced)}{_interval(line, '95 %: ')}"
+    return f"child of {line.child_pairs:,} pairs, {line.score:.2f}: replaces {replaces}"
+
+
+def _interval(line: tuple, name: str = "") -> str:
+    return "" if math.isnan(line.low) else f" ({name}{_number(line, line.low)} to {_number(line, line.high)})"
 
 
 def _with_axes(figure: go.Figure, panel: pd.DataFrame, row: int) -> None:

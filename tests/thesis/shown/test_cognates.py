@@ -26,7 +26,7 @@ def test_words_with_and_without_a_cognate_as_means_over_seeds(tmp_path, monkeypa
         ["no cognate", "5-19", pytest.approx(0.2), pytest.approx(0.6)],
     ]
     assert list(view.frame.columns) == ["kind", "seen", "BPE", "BPE + transfer"]
-    assert view.figure.layout.title.text.endswith("qab-en (10,000), cousin parent")
+    assert view.figure.layout.title.text.partition("<br>")[0].endswith("qab-en (10,000), cousin parent")
     first = view.figure.data[0]
     assert list(first.y) == pytest.approx([30])
     assert list(first.customdata[0]) == [6, 20]
