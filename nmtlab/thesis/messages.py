@@ -394,7 +394,7 @@ MESSAGES = (
         "PreNorm's gradients are smaller and calmer",
         (_SMALLER, _NOISE, _FAILS),
         _gradients,
-        "dynamics",
+        "gradients",
         "normalisation",
     ),
     Message(
@@ -418,7 +418,7 @@ MESSAGES = (
         "many-languages",
     ),
     Message(
-        "planned", "Planning the length makes search safer", (*_PLANNED.values(), _SAME), _planned, "search", "search"
+        "planned", "Planning the length makes search safer", (*_PLANNED.values(), _SAME), _planned, "searches", "search"
     ),
 )
 """All messages, in the order of the start page: six of the thesis' results, and three that go beyond them."""

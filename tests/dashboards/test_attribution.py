@@ -2,6 +2,7 @@
 
 import pytest
 from dashboards.conftest import workspace_of
+from support.unfolded import unfolded
 
 from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS
 from nmtlab.analysis.attribution.contributions import Instead, contributions
@@ -13,7 +14,7 @@ TIED, LEX, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1", "multi3
 
 @pytest.fixture
 def page(tmp_path) -> AttentionPage:
-    page = AttentionPage(workspace_of(tmp_path / "data", (TIED, LEX, GERMAN)))
+    page = unfolded(AttentionPage(workspace_of(tmp_path / "data", (TIED, LEX, GERMAN))))
     page.runs.table.choose([TIED, LEX])
     return page
 
@@ -64,9 +65,11 @@ def test_only_systems_with_the_chosen_token_compare_it(page):
 
 
 def test_all_heads_of_a_transformer_and_a_click_on_one(page):
-    assert page.heads.layout.display == "none"
+    assert page.heads.chart.layout.display == "none"
+    assert page.heads.answer.value == "None of these runs is a Transformer."
     page.runs.table.choose([GERMAN])
-    assert page.heads.layout.display == ""
+    assert page.heads.chart.layout.display == ""
+    assert page.heads.answer.value.startswith("Most focused: head ")
     layers = page.layer.options
     assert len(page.heads.chart.figure.data) == len(layers) * (len(page.head.options) + 1)
     page.heads._clicked({"meta": [1, 3]})
@@ -78,7 +81,7 @@ def test_all_heads_of_a_transformer_and_a_click_on_one(page):
     page.heads._clicked({"meta": [2, 2]})
     assert (page.layer.value, page.head.value) == (1, 3)
     page.runs.table.choose([TIED])
-    assert page.heads.layout.display == "none"
+    assert page.heads.chart.layout.display == "none"
 
 
 @pytest.mark.full
@@ -90,12 +93,14 @@ def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
     frame, (run,) = page.agreement.table.frame, page.sentences.runs
     assert frame["method"].tolist() == list(EXPLANATIONS[:2])
     text = page.sentences.chosen_text
-    for method, share in zip(frame["method"], frame["on the linked word"], strict=True):
+    for method, share in zip(frame["method"], frame["on the aligned word, %"], strict=True):
         stored = AGREEMENT_OF.stored(run, corpus=text.corpus, part=text.split, method=method)
-        assert share == pytest.approx(stored["on"].item(), abs=1e-3)
+        assert share == round(100 * stored["on"].item())
     assert page.agreement._button.layout.display == "none"
     page.runs.table.choose([GERMAN])  # which has no text
-    assert page.agreement.layout.display == "none"
+    assert page.agreement.table.frame.empty
+    assert page.agreement.table.why == "No text with word links of these runs is here."
+    assert page.agreement._button.layout.display == "none"
 
 
 def test_integrated_gradients_of_a_large_model_are_refused(page, monkeypatch):

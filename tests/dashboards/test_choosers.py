@@ -366,7 +366,7 @@ def test_without_runs_there_is_no_sentence(chooser):
 
 def test_a_run_without_its_corpus_has_an_example_that_is_neither_picked_nor_typed(trained):
     chooser = Chooser(trained[1], [trained[0]])
-    assert chooser.source.startswith("Drei Kinder")
+    assert chooser.source.startswith("Ein Bäcker")
     assert chooser.shown_source.startswith("Example sentence")
     assert (chooser.typed.value, chooser.line, chooser.reference) == ("", None, None)
     chooser.typed.value = "hund"
@@ -379,12 +379,12 @@ def test_texts_are_those_of_the_first_runs_languages_and_an_example_never_crosse
         open_run(name, gallery) for name in ("multi30k-de-en.small", "small-tr-en.tied.s1", "small-qaa-en.tied.s1")
     )
     chooser = Chooser(gallery, [german])
-    assert chooser.source.startswith("Drei Kinder")
+    assert chooser.source.startswith("Ein Bäcker")
     chooser.follow([turkish, artificial])
     assert chooser.text.options == ("small-tr-en.tied.s1 (packed dev)",)
     assert (chooser.source, chooser.line) == ("2013 asla unutmayacağım bir yıl.", 1)
     chooser.follow([german, turkish])
-    assert chooser.source.startswith("Drei Kinder")
+    assert chooser.source.startswith("Ein Bäcker")
     assert chooser.line is None
 
 

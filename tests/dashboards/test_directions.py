@@ -69,13 +69,13 @@ def test_a_run_that_lacks_the_direction_of_the_text_is_left_out(here):
     assert any("1 of 2 shown: one translates de-en." in note for note in notes(page))
 
 
-def test_stored_searches_are_those_in_the_direction_of_the_text(here, both):
+def test_stored_searches_of_every_direction_are_shown(here, both):
     corpus = ParallelCorpus.open(here.data / "corpora/tiny", "en", "de")
     sweep(both, corpus, [SearchSettings(beam_size=size) for size in (1, 2)], "dev", sample=2)
-    page = make("search", here)
-    page._opened("?runs=both")
+    page = make("searches", here)
+    page._opened("?runs=one")
     assert any("No beam sweep" in note for note in notes(page))
-    page.sentences.text.value = BACK
+    page._opened("?runs=both")
     assert not any("No beam sweep" in note for note in notes(page))
     assert page.swept.options == ("2 sampled sentences of tiny dev, en-de",)
 

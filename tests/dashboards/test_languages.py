@@ -20,6 +20,7 @@ from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
 FIRST_TURKISH = "2013 asla unutmayacağım bir yıl."
+EXAMPLE = "Example sentence, since no text of these runs is available: Ein Bäcker"
 
 
 @pytest.fixture(scope="module")
@@ -40,32 +41,32 @@ def translated(page: TranslatePage) -> set[tuple[str, str]]:
 
 @pytest.mark.full
 def test_attention_gives_a_run_without_a_text_an_example_and_leaves_out_other_pairs_in_words(workspace):
-    page = AttentionPage(workspace)
+    page = unfolded(AttentionPage(workspace))
     page._opened(f"?runs={GERMAN}")
     assert page._message.value == ""
     assert drawn(page) == [GERMAN]
-    assert page.hint.value.startswith("Example sentence, since no text of these runs is available: Drei Kinder")
+    assert EXAMPLE in page.sentences._current.value
     assert "sentence=" not in page._browser.query
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     assert drawn(page) == ["small-tr-en, tied", "small-tr-en, fixnorm"]
-    assert page.hint.value.startswith("2 of 3 shown: “multi30k-de-en, small” translates de-en. Line 1 of ")
+    assert page.hint.value.startswith("2 of 3 shown: “multi30k-de-en, small” translates de-en. Rings: ")
     assert page.sentences.source == FIRST_TURKISH
 
 
 @pytest.mark.full
 def test_a_sentence_that_was_pinned_in_another_language_is_let_go(workspace):
-    page = AttentionPage(workspace)
+    page = unfolded(AttentionPage(workspace))
     page.runs.table.choose([TURKISH])
     page.pin.click()
     page.runs.table.choose([FIXNORM])
     assert page.pinned_chart.figure.data
     page.runs.table.choose([GERMAN])
     assert not page.pinned_chart.figure.data
-    assert "pinned" not in page._browser.query
+    assert "pinned=" not in page._browser.query
 
 
 def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
-    page = AttentionPage(workspace)
+    page = unfolded(AttentionPage(workspace))
     page.runs.table.choose([TURKISH])
     (row,) = page.shifts.frame.to_dict("records")
     assert (row["left"] > row["right"]) == (row["left shift"] > 0) == (page.measured.frame["left shift"][0] > 0)
@@ -74,14 +75,14 @@ def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
 
 
 def test_the_mean_shift_stands_beside_the_share_of_peaks_on_the_first_word(workspace):
-    page = AttentionPage(workspace)
+    page = unfolded(AttentionPage(workspace))
     page.runs.table.choose([TURKISH, GERMAN])
     run = open_run(TURKISH, workspace)
     links = kept_links(run.sentences, "dev")[0]
     found = sink_summary(attention_shift(run, run.sentences, "dev", links)).iloc[0]
     (row,) = page.measured.frame.to_dict("records")
-    assert row["peaks on the first word"] == round(found["first"], 3) > row["links to the first word"]
-    assert row["links to the first word"] == round(found["first_linked"], 3)
+    assert row["peaks on the first word, %"] == round(100 * found["first"]) > row["links to the first word, %"]
+    assert row["links to the first word, %"] == round(100 * found["first_linked"])
     assert row["both counted in"] == "200 dev sentences"
     assert "sink" in page.measured.title
 
@@ -93,18 +94,18 @@ def test_peaks_of_the_test_text_are_shown_if_they_were_counted(workspace):
     asked = {"corpus": {"languages": "tr-en", "sha256": ""}}
     question = AnswerKey("shift.peak_counts", asked, run.checkpoints.best_step, run.checkpoints.digest)
     stored = store_answer(run.notes.folder, question, counts)
-    page = AttentionPage(workspace)
+    page = unfolded(AttentionPage(workspace))
     page.runs.table.choose([TURKISH])
     stored.path.unlink()
     (row,) = page.measured.frame.to_dict("records")
-    shares = row["peaks on the first word"], row["links to the first word"], row["both counted in"]
-    assert shares == (0.4, 0.1, "2 test sentences")
+    shares = row["peaks on the first word, %"], row["links to the first word, %"], row["both counted in"]
+    assert shares == (40, 10, "2 test sentences")
 
 
 @pytest.mark.full
 def test_search_draws_an_example_of_the_runs_language_alone(workspace):
-    page = SearchPage(workspace)
-    assert page.sentences.source.startswith("Drei Kinder")
+    page = unfolded(SearchPage(workspace))
+    assert page.sentences.source.startswith("Ein Bäcker")
     page.runs.table.choose([TURKISH, GERMAN])
     assert page.sentences.source == FIRST_TURKISH
     assert page.each.frame["run"].tolist() == ["small-tr-en, tied"]
@@ -115,7 +116,7 @@ def test_search_draws_an_example_of_the_runs_language_alone(workspace):
 def test_why_this_word_offers_the_texts_of_the_chosen_systems_languages(workspace):
     page = unfolded(LogitsPage(workspace))
     page.runs.table.choose([TURKISH, GERMAN])
-    for name, first in ((TURKISH, "Ondan çok şey öğrendim."), (GERMAN, "Drei Kinder")):
+    for name, first in ((TURKISH, FIRST_TURKISH), (GERMAN, "Ein Bäcker")):
         page.system.value = name
         assert page._message.value == ""
         assert page.sentences.source.startswith(first)
@@ -155,7 +156,7 @@ def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is
     page = TranslatePage(workspace)
     page._opened(f"?runs={GERMAN}")
     (german,) = translated(page)
-    assert german[1].startswith("Three children")
+    assert german[1].startswith("A baker")
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     runs = {name: open_run(name, workspace) for name in (TURKISH, FIXNORM)}
     turkish = {(name, page._of(run, 1, FIRST_TURKISH)[0]["translation"]) for name, run in runs.items()}

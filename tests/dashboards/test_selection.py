@@ -32,7 +32,7 @@ def opened(workspace):
     """Open pages at an address."""
 
     def at(name: str, query: str = "") -> Page:
-        page = make(name, workspace)
+        page = unfolded(make(name, workspace))
         page._opened(query)
         unfolded(page)
         assert told(page) == ""

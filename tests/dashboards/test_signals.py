@@ -8,9 +8,10 @@ from contextlib import nullcontext
 import pandas as pd
 import pytest
 from support.packed import link_packed, packed_folder
+from support.unfolded import unfolded
 
 from nmtlab.analysis.dynamics.signals import ENOUGH, SIGNALS
-from nmtlab.dashboards.pages.dynamics import dynamics_page
+from nmtlab.dashboards.pages.gradients import gradients_page
 from nmtlab.dashboards.parts.signals import Signals
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
@@ -39,7 +40,7 @@ def test_what_was_measured_is_drawn_at_once(deep):
     own = stored[(stored["side"] == "encoder") & (stored["update"] == 0)]
     assert drawn(part)[f"{DEEP}, at the start"] == own["gradient"].tolist()
     assert len(drawn(part)) == 2
-    first = f"Measured on the first dev sentences, which are no sample: {DEEP}."
+    first = f"Measured on the first dev sentences (not a random sample): {DEEP}."
     assert (part._button.layout.display, part._note.value) == ("none", first)
 
 
@@ -71,7 +72,7 @@ def test_measuring_goes_on_though_its_own_files_and_a_training_change_the_run(ho
     run = open_run("hostile", hostile)
 
     async def main() -> None:
-        page = dynamics_page(hostile)
+        page = unfolded(gradients_page(hostile))
         page.signals._button.click()
         for _ in range(100):
             os.utime(run.folder / "metrics.jsonl")  # as if it were training

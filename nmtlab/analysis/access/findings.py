@@ -27,8 +27,13 @@ def without_seed(label: str) -> str:
     return re.sub(r"(^|, )seed \d+$|\.s\d+$", "", label) or "all seeds"
 
 
+def legible(text: str) -> str:
+    """Return a translation as a reader sees it: `<unk>` in words, and the empty one named."""
+    return text.replace(SPECIALS[UNK], "⟨unknown⟩") or "(empty)"
+
+
 def cited(text: str) -> str:
     """Return a translation in quotation marks, cut if it is long, `<unk>` in words; the empty one by its name."""
-    known = text.replace(SPECIALS[UNK], "⟨unknown⟩")
+    known = legible(text)
     shown = known if len(known) <= _LETTERS else f"{known[: _LETTERS - 1]}…"
     return f"“{isolated(shown)}”" if text else "the empty one"

@@ -179,7 +179,7 @@ STORED_SIGNALS = Analysis(
     figure=signals_figure,
     finding=_said,
     digits=5,
-    absent=("no signals are stored with them", "measure them on the page Training dynamics"),
+    absent=("no signals are stored with them", "measure them on the page Gradients"),
 )
 
 

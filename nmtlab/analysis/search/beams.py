@@ -252,6 +252,9 @@ def _named(run: Run, answer: StoredAnswer) -> pd.DataFrame:
     return answer.frame().assign(run=run.label, text=text, way=way, name=f"{run.label}, {way}")
 
 
+_ACROSS = 3  # panels in a row
+
+
 def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
     """Draw the results of search over beam size or another search setting: a panel for each measure.
 
@@ -261,14 +264,15 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
         over: `beam_size`, on a logarithmic axis, `alpha` or `gamma`.
     """
     curves = {column: title for column, title in _CURVES.items() if outcomes[column].notna().any()}
-    rows = math.ceil(len(curves) / 2)
+    rows = math.ceil(len(curves) / _ACROSS)
     figure = make_subplots(
-        rows=rows, cols=2, subplot_titles=list(curves.values()), horizontal_spacing=0.1, vertical_spacing=0.27 / rows
-    )
+        rows=rows, cols=_ACROSS, subplot_titles=list(curves.values()),
+        horizontal_spacing=0.08, vertical_spacing=0.27 / rows,
+    )  # fmt: skip
     colours, runs = styles(outcomes["way"], SOLID), list(dict.fromkeys(outcomes["run"]))
     for place, column in enumerate(curves):
-        at = {"row": place // 2 + 1, "col": place % 2 + 1}
-        if place >= len(curves) - 2:
+        at = {"row": place // _ACROSS + 1, "col": place % _ACROSS + 1}
+        if place >= len(curves) - _ACROSS:
             figure.update_xaxes(title_text=over.replace("_", " "), **at)
         for (name, way, run), curve in outcomes.groupby(["name", "way", "run"], sort=False):
             curve = curve.sort_values(over)
@@ -279,7 +283,9 @@ def sweep_figure(outcomes: pd.DataFrame, over: str = "beam_size") -> go.Figure:
             )  # fmt: skip
     if over == "beam_size":
         sizes = spaced(outcomes["beam_size"])
-        figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes], tickangle=0)
+        figure.update_xaxes(
+            type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes], tickangle=0, tickfont_size=11
+        )
     foot = 90 + _LEGEND_LINE * outcomes["name"].nunique()
     figure.update_layout(legend={**BELOW, "yref": "paper", "y": -0.32 / rows, "yanchor": "top"}, margin_b=foot)
     title = f"BLEU, length and search errors by {over.replace('_', ' ')}"

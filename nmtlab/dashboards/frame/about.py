@@ -32,6 +32,11 @@ class Sentence(NamedTuple):
     text: Text | None = None
     direction: Direction | None = None
 
+    @property
+    def place(self) -> str:
+        """Where it is, for a subtitle."""
+        return "one sentence" if self.line is None else f"line {self.line} of {self.title}"
+
 
 Address = Callable[[Sequence[Run], Sentence], Mapping[str, str] | None]
 

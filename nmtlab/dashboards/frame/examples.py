@@ -6,7 +6,7 @@ from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 _EXAMPLES = {
-    "de": "Drei Kinder bauen im Garten hinter dem Haus ihrer Großeltern eine Burg aus alten Kisten.",
+    "de": "Ein Bäcker verkauft auf dem Markt frisches Brot, während seine Frau mit den Kunden über das Wetter spricht.",
     "tr": "Tom dün bana bir kitap verdi .",
 }
 

@@ -49,7 +49,8 @@ class ViewSection(Section):
         if view := self._view():
             self.frame = view.frame
             self.answer.say(view.finding)
-            self.chart.show(view.figure)
+            if view.figure.data:
+                self.chart.show(view.figure)
             self.table.show(self._to_show(view.frame).round(self._digits).reset_index(drop=True))
 
 
@@ -59,25 +60,30 @@ def answers(
     title: str = "",
     digits: int = 2,
     shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table,
+    of: str = "",
     **arguments: widgets.ToggleButtons,
 ) -> ViewSection:
     """Return a section with the answers of an analysis, as a `ViewSection`, for the chosen runs that it fits.
 
+    Runs and text are in the subtitle of the figure.
+
     Args:
+        of: the text that the answers are of, as of `described_runs`.
         arguments: controls whose values are arguments of the analysis, named as in the page's state.
     """
 
     def view() -> View | None:
-        return view_of(analysis, runs.chosen, **{name: control.value for name, control in arguments.items()})
+        given = {name: control.value for name, control in arguments.items()}
+        return view_of(analysis, runs.chosen, of, **given)
 
     return ViewSection(view, ("runs", *arguments), title, digits, shown)
 
 
-def view_of(analysis: Analysis, runs: Iterable[Run], **arguments: Any) -> View | None:
+def view_of(analysis: Analysis, runs: Iterable[Run], of: str = "", **arguments: Any) -> View | None:
     """Return the answers for those of some runs that an analysis fits, and of what they are in the subtitle."""
     fitting = [run for run in runs if analysis.fits(run)]
     if not fitting:
         return None
     view = analysis.view(fitting, **arguments)
-    with_subtitle(view.figure, described_runs(fitting))
+    with_subtitle(view.figure, described_runs(fitting, of))
     return view

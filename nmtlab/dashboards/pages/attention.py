@@ -1,37 +1,41 @@
 """Attention of several systems on one sentence (thesis Figure 3.3), and other measures of what a word is read for."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import ipywidgets as widgets
 import pandas as pd
 import plotly.graph_objects as go
 
+from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
-from nmtlab.analysis.attention.places import linked_sentences
+from nmtlab.analysis.attention.places import PEAK_PLACES, farthest_off, linked_sentences
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
-from nmtlab.analysis.attention.weights import attention, attention_figure
-from nmtlab.analysis.attribution.contributions import contribution_figure, contributions
+from nmtlab.analysis.attention.weights import attention, attention_figure, peaks_finding
+from nmtlab.analysis.attribution.contributions import contribution_figure, contributions, contributions_finding
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE
 from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection, lines_of
 from nmtlab.dashboards.frame.sentences import SentenceChooser
-from nmtlab.dashboards.frame.systems import left_out, system_of
+from nmtlab.dashboards.frame.systems import described_runs, left_out, system_of
 from nmtlab.dashboards.parts.agreement import Agreement
+from nmtlab.dashboards.parts.claims import ClaimsSection
 from nmtlab.dashboards.parts.contrast import ContrastControls
+from nmtlab.dashboards.parts.finder import Finder
 from nmtlab.dashboards.parts.heads import Heads
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import button, columns, offer, show_if
-from nmtlab.dashboards.widgets.note import Note, heading
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import CorpusError
-from nmtlab.figures.theme import isolated
+from nmtlab.figures.theme import with_subtitle
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.links import Link
 from nmtlab.workspace import Workspace
@@ -42,7 +46,7 @@ PAGE = About(
     title="Attention",
     question=(
         "Where does each system attend as it generates a word, and how far is that from the source word it "
-        "translates? (thesis Figure 3.3) Which source words does its choice depend on?"
+        "translates? (thesis Figure 3.3)"
     ),
     name="attention",
     needs=DECODING,
@@ -54,7 +58,8 @@ PAGE = About(
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")
-_QUANTITIES = ("alignment error", "right copies")
+_SHARES = {"alignment error": "AER, %", "right copies": "correct copies, %"}
+_MANY = 20  # sentences that are offered where attention is farthest off
 
 
 Rings = Mapping[str, Collection[Link]]
@@ -93,16 +98,16 @@ class AttentionPage(Page):
         self.pinned = widgets.Text(layout={"display": "none"})
         self._languages = ("", "")
         self._read: _Read | None = None
-        self.chart, self.pinned_chart, self.hint = Chart(), Chart(), Note()
-        self.shifts = Table(
-            "In this sentence: mean left shift of attention from the linked word, in words (positive: too far left)"
-        )
+        self.answer, self.chart, self.pinned_chart, self.hint = Answer(), Chart(), Chart(), Note()
+        self.where, self.strip = Answer(), Chart()
+        self.finder = Finder("Sentences with the fewest attention peaks on the aligned word", self.sentences)
+        self.shifts = Table("Mean left shift of attention from the aligned word, in words (positive: too far left)")
         self.copies = Table("Unknown words in each system's translation, and the source words copied for them")
         self.measured = Table(
             "Mean left shift in words (positive: too far left; more attention peaks than links on the first word are a "
-            "sink there, not a shift by a word), alignment error rate and share of correct copies"
+            "sink there, not a shift by a word), alignment error rate (AER) and correct copies"
         )
-        self.work = Work(self.guarded)
+        self.work, self.details, self.counting = (Work(self.guarded) for _ in range(3))
         others = (self.heads.chart, self.sentences.table, self.copies)
         self.selection = Selection(PAGE, (self.chart, self.pinned_chart), others)
         self.heads.chart.on_token(self.selection.select)
@@ -115,30 +120,43 @@ class AttentionPage(Page):
         sections = [
             Section(("selected", "show"), (), lambda: self.explained.follow(self.selection.token)),
             *self.sentences.sections,
-            Section(("runs", "text"), (self.measured,), self._show_measured),
-            Section(("runs", "text"), (self.agreement,), self._show_agreement),
+            Section(("runs", "text"), (), self._let_go),
             Section(pair, (self.selection, self.hint), self._read_pair),
             Section(pair | {"show"}, (), self._offer),
-            Section(pair | explained | drawn, (self.chart,), self._draw),
-            Section({"runs", "text", "pinned"} | drawn, (self.pinned_chart,), self._draw_pinned),
+            Section(pair | explained | drawn, (self.answer, self.chart, self.work), self._draw),
+            Section(("runs", "text"), (self.counting, self.where, self.strip, self.measured), self._start_counting),
+            Section(("runs", "text"), (self.finder,), self._find),
+            Section(pair, (self.details, self.shifts, self.copies), self._start_details),
             Section(pair | {"attention"}, (self.heads,), self._show_heads),
-            Section(pair | explained, (self.work, self.shifts, self.copies), self._start),
+            Section(("runs", "text"), (self.agreement,), self._show_agreement),
+            Section({"runs", "text", "pinned"} | drawn, (self.pinned_chart,), self._draw_pinned),
         ]
+        self._pins = Fold("pinned", "How does the pinned sentence compare?", self.pinned_chart)
+        far = self.counting, self.where, self.strip, self.measured
+        claims = ClaimsSection(("runs",), PEAK_COUNTS.metrics)
         body = [
-            self.hint, self.selection, self.work, self.chart, self.pinned_chart,
-            columns(self.shifts, self.copies), self.heads,
-            heading("Over the whole test set"), self.measured,
-            self.agreement,
+            self.answer, self.work, self.chart, self.hint, self.selection,
+            Fold("text", "How far off is attention over a whole text?", *far, opened=True),
+            Fold("claims", "Is it a shift or a sink? What the claims say, over seeds", claims),
+            Fold("farthest", "In which sentences is attention farthest off?", self.finder),
+            Fold("sentence", "How far off is it in this sentence, and which unknown words were copied?",
+                 self.details, columns(self.shifts, self.copies)),
+            Fold("heads", "What does each head of a Transformer attend to?", self.heads),
+            Fold("methods", "How often does each method point to the aligned word?", self.agreement),
+            self._pins,
         ]  # fmt: skip
         rail = [
             self.runs, self.sentences, self.said, self.explained.shown, self.layer, self.head, self.explained, self.pin,
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
+    def _let_go(self) -> None:
+        """Forget the pinned sentence if the languages change."""
+        if (runs := self.sentences.runs) and runs[0].direction != self._languages:
+            self._languages, self.pinned.value = runs[0].direction, ""
+
     def _show_agreement(self) -> None:
         if runs := self.sentences.runs:
-            if runs[0].direction != self._languages:
-                self._languages, self.pinned.value = runs[0].direction, ""
             self.agreement.show(runs, self.sentences.chosen_text)
 
     def _read_pair(self) -> None:
@@ -148,14 +166,13 @@ class AttentionPage(Page):
         if not source:
             self.hint.say("Type a sentence." if chosen else "")
             return
-        target = self.sentences.reference if self.said.value == "reference" else None
+        wanted = self.said.value == "reference"
+        target = self.sentences.reference if wanted else None
         weights = _weights(runs, source, target)
         links, origin = self._links(runs[0])
         self._read = _Read(runs, source, target, weights, links, _rings(runs, source, target, links))
         self.selection.offer(chosen, self.sentences.where, lines_of(weights))
-        alignment = f"Rings: {origin}." if target and links else "No alignment for this target."
-        shown = isolated(target or "each system's own translation")
-        self.hint.say(f"{left_out(chosen, runs)} {self.sentences.shown_source}  →  {shown}  —  {alignment}".strip())
+        self.hint.say(f"{left_out(chosen, runs)} {_alignment(wanted, target, origin if links else '')}".strip())
 
     def _offer(self) -> None:
         """Offer the layers and heads, or the target tokens."""
@@ -168,51 +185,88 @@ class AttentionPage(Page):
             self.explained.offer(weights)
 
     def _draw(self) -> None:
-        if self._read and self.explained.is_attention:
-            self.chart.show(self._heatmaps(self._read.weights, self._read.rings))
+        if not (read := self._read):
+            return
+        if not self.explained.is_attention:
+            self.work.start("explaining", len(read.runs), self._contributions(read), waits=True)
+            return
+        self.chart.show(self._heatmaps(read.weights, read.rings))
+        self.answer.say(peaks_finding(read.weights, read.rings, self.layer.value, self.head.value))
 
     def _draw_pinned(self) -> None:
         if self.pinned.value and self.sentences.runs:
             source, _, target = self.pinned.value.partition("\t")
-            self.pinned_chart.show(self._heatmaps(_weights(self.sentences.runs, source, target or None), {}))
+            weights = _weights(self.sentences.runs, source, target or None)
+            figure = attention_figure(weights, {}, self.layer.value, self.head.value)
+            self.pinned_chart.show(with_subtitle(figure, described_runs(self.sentences.runs, "the pinned sentence")))
 
     def _heatmaps(self, weights: pd.DataFrame, rings: Rings) -> go.Figure:
-        return attention_figure(weights, rings, self.layer.value, self.head.value)
+        figure = attention_figure(weights, rings, self.layer.value, self.head.value)
+        return with_subtitle(figure, self._about)
+
+    @property
+    def _about(self) -> str:
+        return described_runs(self.sentences.runs, self.sentences.where.place)
 
     def _show_heads(self) -> None:
         if self._read:
-            self.heads.show(self._read.runs, self._read.source, self._read.target)
+            self.heads.show(self._read.runs, self._read.source, self._read.target, self.sentences.where.place)
 
-    def _start(self) -> None:
+    def _start_details(self) -> None:
         if self._read:
-            steps = 2 * len(self._read.runs) + 1 + len(self.runs.chosen)
-            self.work.start("measuring", steps, self._details(self._read), waits=True)
+            self.details.start("measuring", len(self._read.runs) + 1, self._details(self._read), waits=True)
 
     def _details(self, read: "_Read") -> Iterator[None]:
-        """Fill the slower heatmaps, and the tables below them, in the background."""
-        if not self.explained.is_attention:
-            yield from self._contributions(read)
-        if read.target and read.links:
-            self.shifts.show(_shifts(read.runs, read.source, read.target, read.links))
+        """Fill the tables of the sentence in the background."""
+        linked = read.target and read.links
+        self.shifts.show(
+            _shifts(read.runs, read.source, read.target, read.links) if linked else pd.DataFrame(),
+            why="This target has no word links.",
+        )
         yield
         rows = []
         for run in read.runs:
             rows.append(_copies(run, read.source))
             self.copies.show(pd.DataFrame(rows))
             yield
-        for run in self._directed:
-            if (text := linked_sentences(run)) and not PEAK_COUNTS.answers(run):
-                PEAK_COUNTS.of(run, corpus=text, part="dev")
-                self._show_measured()
-            yield
 
     @property
     def _directed(self) -> list[Run]:
         return [self.sentences.directed(run) for run in self.runs.chosen]
 
+    def _start_counting(self) -> None:
+        """Show what is stored of whole texts, and count the rest in the background."""
+        runs = self._directed
+        if runs:
+            self._show_measured()
+            self.counting.start("counting peaks", 2 * len(runs), self._count(runs), waits=True)
+
+    def _count(self, runs: Sequence[Run]) -> Iterator[None]:
+        placed = [run for run in runs if PEAK_PLACES.fits(run)]
+        for run in placed:
+            PEAK_PLACES.of(run)
+            yield
+        if placed:
+            found = PEAK_PLACES.view(placed)
+            self.where.say(found.finding)
+            self.strip.show(with_subtitle(found.figure, described_runs(placed, "sentences packed from dev")))
+        else:
+            self.where.say("These runs have no sentences with word links.")
+        for run in runs:
+            if (text := linked_sentences(run)) and not PEAK_COUNTS.answers(run):
+                PEAK_COUNTS.of(run, corpus=text, part="dev")
+                self._show_measured()
+            yield
+
     def _show_measured(self) -> None:
-        if self.sentences.runs:
-            self.measured.show(pd.DataFrame([row for run in self._directed if (row := _measured(run))]))
+        self.measured.show(pd.DataFrame([row for run in self._directed if (row := _measured(run))]))
+
+    def _find(self) -> None:
+        """Find sentences of the packed text in which the attention of the first run that has one is farthest off."""
+        run = next((run for run in self.sentences.runs if PEAK_PLACES.fits(run)), None)
+        text = self.sentences.chosen_text
+        lines = farthest_off(PEAK_PLACES.of(run))[:_MANY] if run and text and text.packed else ()
+        self.finder.offer(lines, "Only sentences packed with a run are searched, and only with word links.")
 
     def _contributions(self, read: "_Read") -> Iterator[None]:
         frames = []
@@ -220,8 +274,10 @@ class AttentionPage(Page):
             asked = self.explained.asked(run)
             found = contributions(system_of(run), read.source, read.target, *asked)
             frames.append(found.assign(run=run.label))
-            self.chart.show(contribution_figure(pd.concat(frames), self.explained.method, read.rings))
+            figure = contribution_figure(pd.concat(frames), self.explained.method, read.rings)
+            self.chart.show(with_subtitle(figure, self._about))
             yield
+        self.answer.say(contributions_finding(pd.concat(frames), read.rings))
 
     def _choose_head(self, layer: int, head: int) -> None:
         """Show the heatmap of a head that was clicked."""
@@ -241,11 +297,19 @@ class AttentionPage(Page):
     def _pin(self) -> None:
         reference = self.sentences.reference if self.said.value == "reference" else None
         self.pinned.value = f"{self.sentences.source}\t{reference or ''}"
+        self._pins.opened = True
 
 
 def attention_page(workspace: Workspace | None = None) -> AttentionPage:
     """Return the page."""
     return AttentionPage(workspace or Workspace.find())
+
+
+def _alignment(wanted: bool, target: str | None, origin: str) -> str:
+    """Say what the rings are, if there are any, and whether a reference is `wanted` that is not there."""
+    if wanted and target is None:
+        return "There is no reference: each system's own translation is shown."
+    return f"Rings: {origin}." if target and origin else "No alignment for this target."
 
 
 def _weights(runs: list[Run], source: str, target: str | None) -> pd.DataFrame:
@@ -266,8 +330,8 @@ def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) 
         system = system_of(run)
         pair = pair_of_words(system.pipeline, source, target, links)
         rows.append(peak_shifts(run.label, [pair], forced_attention(system, [pair])))
-    summary = shift_summary(pd.concat(rows), by=["run"])
-    shown = summary[["run", "words", "mean", "left", "on", "right"]]
+    summary = shift_summary(pd.concat(rows), by=["run"]).set_index("run").reindex([run.label for run in runs])
+    shown = summary.reset_index()[["run", "words", "mean", "left", "on", "right"]]
     return shown.rename(columns={"mean": "left shift"}).round(2)
 
 
@@ -275,15 +339,15 @@ def _copies(run: Run, source: str) -> dict[str, str]:
     translation = system_of(run).translate([source])[0]
     replaced = translation.replacements[0] if translation.replacements else ()
     copied = ", ".join(f"word {position + 1}: {word}" for position, _, word in replaced)
-    return {"run": run.label, "translation": translation.text, "copied for unknown words": copied or "none"}
+    return {"run": run.label, "translation": legible(translation.text), "copied for unknown words": copied or "none"}
 
 
 def _measured(run: Run) -> dict[str, str | float]:
     """Return what is stored of a run's attention on whole texts, by column; empty if nothing is."""
     found = LEXICAL_CHOICE.answers(run)[:1]
-    values = found[0].frame().set_index("quantity")["value"].round(3).to_dict() if found else {}
-    shift = {"left shift": values["left shift"]} if "left shift" in values else {}
-    others = {name: values[name] for name in _QUANTITIES if name in values}
+    values = found[0].frame().set_index("quantity")["value"].to_dict() if found else {}
+    shift = {"left shift": round(values["left shift"], 2)} if "left shift" in values else {}
+    others = {shown: round(100 * values[name]) for name, shown in _SHARES.items() if name in values}
     known = shift | _first_word(run) | others
     return {"run": run.label, **known} if known else {}
 
@@ -295,6 +359,6 @@ def _first_word(run: Run) -> dict[str, str | float]:
         return {}
     part = max(parts)  # test, or else dev
     counts = parts[part].frame()
-    first, linked = (round(counts[of].sum() / counts["words"].sum(), 3) for of in ("first", "first_linked"))
+    first, linked = (round(100 * counts[of].sum() / counts["words"].sum()) for of in ("first", "first_linked"))
     over = f"{len(counts)} {part} sentences"
-    return {"peaks on the first word": first, "links to the first word": linked, "both counted in": over}
+    return {"peaks on the first word, %": first, "links to the first word, %": linked, "both counted in": over}

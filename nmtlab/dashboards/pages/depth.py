@@ -5,11 +5,8 @@ from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
-from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.views import answers
-from nmtlab.dashboards.widgets.note import Note
-from nmtlab.thesis.claims.declared import declared_claims
-from nmtlab.thesis.claims.verdicts import measured_claims
+from nmtlab.dashboards.parts.claims import ClaimsSection
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -32,30 +29,12 @@ def depth_page(workspace: Workspace | None = None) -> Page:
     """Return the page: learned g of each sublayer against its depth, for several runs."""
     none = "No run here has ScaleNorm: train one, e.g. with the recipe prenorm-fixnorm-scalenorm."
     runs = RunChooser(workspace or Workspace.find(), PAGE.needs, FIRST, none=none)
-    g = answers(G_BY_DEPTH, runs, "Slopes", digits=3)
-    hint = Note()
-
-    def explain() -> None:
-        if len(g.frame):
-            hint.say(
-                "g at the best evaluation of each run; a positive slope means that g grows with depth. "
-                f"{(g.frame['slope'] > 0).sum()} of {len(g.frame)} slopes are above 0.{_over_seeds()}"
-            )
-
-    sections = [g, Section(("runs",), (hint,), explain)]
+    title = "At the checkpoint with the best dev score; a positive slope means that g grows with depth"
+    g = answers(G_BY_DEPTH, runs, title)
     body = [
-        g.answer, g.chart, hint,
+        g.answer, g.chart,
         Fold("training", "Does g come to grow during training?", answers(SLOPES_OF_G, runs)),
-        Fold("slopes", "Slope of g per layer, and its correlation with depth", g.table),
+        Fold("slopes", "What is the slope of g per layer, and its correlation with depth?", g.table),
+        Fold("claims", "What do the claims that g grows say, over seeds?", ClaimsSection(("runs",), G_SLOPES)),
     ]  # fmt: skip
-    return Page(PAGE, {"runs": runs.table}, sections, body, [runs], runs.refresh)
-
-
-def _over_seeds() -> str:
-    """Return the verdicts on the claims that g grows with depth, if measured."""
-    slopes, claims = {metric.label for metric in G_SLOPES}, declared_claims()
-    tables = {claim.evidence for claim in claims if claim.metric.label in slopes}
-    found = measured_claims(claims=[claim for claim in claims if claim.evidence in tables])
-    verdicts = found.loc[found["metric"].isin(slopes), "verdict"].value_counts()
-    counts = ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())
-    return f" Claims that g grows, over seeds: {counts}." if counts else ""
+    return Page(PAGE, {"runs": runs.table}, [g], body, [runs], runs.refresh)

@@ -6,36 +6,36 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.texts import Text
-from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS, Explanation
+from nmtlab.analysis.attribution.agreement import AGREEMENT, AGREEMENT_OF, EXPLANATIONS, Explanation
 from nmtlab.analysis.attribution.contributions import SLOW
 from nmtlab.dashboards.frame.systems import has_quick_gradients
 from nmtlab.dashboards.widgets.controls import button, show_if
-from nmtlab.dashboards.widgets.note import heading
+from nmtlab.dashboards.widgets.note import Answer
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Guarded, Work
 from nmtlab.runs.run import Run
 
-_SHOWN = {
-    "words": "words",
-    "on": "on the linked word",
-    "first": "on the first word",
-    "first_linked": "linked to the first word",
-    "error_rate": "alignment error",
+_SHARES = {
+    "on": "on the aligned word, %",
+    "first": "on the first word, %",
+    "first_linked": "aligned to the first word, %",
+    "error_rate": "AER, %",
 }
 
 
 class Agreement(widgets.VBox):
-    """A table of the stored answers, and a button that adds the missing ones."""
+    """The stored answers in words and in a table, and a button that adds the missing ones."""
 
     def __init__(self, guarded: Guarded) -> None:
         self._runs: Sequence[Run] = ()
         self._text: Text | None = None
         self.fresh = False
-        self.table = Table("Shares of target words with a single link, by the source word of highest weight")
+        self.answer = Answer()
+        self.table = Table("Target words with a single link, by the source word of highest weight")
         self._work = Work(guarded)
         about = "On a sample of 100 sentences of the chosen text"
-        self._button = button("Measure", self._start, guarded, tooltip=about)
-        super().__init__([heading("Does each method find the linked word?"), self.table, self._button, self._work])
+        self._button = button("Compute (some minutes)", self._start, guarded, tooltip=about)
+        super().__init__([self.answer, self.table, self._button, self._work])
 
     def show(self, runs: Sequence[Run], text: Text | None) -> None:
         """Show what was measured of some runs on a text; work in progress on the same ones continues."""
@@ -54,10 +54,10 @@ class Agreement(widgets.VBox):
         found = {asked: self._stored(*asked) for asked in self._asked()}
         known = {asked: row for asked, row in found.items() if row is not None}
         rows = [row.assign(run=run.label, method=method) for (run, method), row in known.items()]
-        frame = pd.concat(rows, ignore_index=True)[["run", "method", *_SHOWN]] if rows else pd.DataFrame()
-        self.table.show(frame.rename(columns=_SHOWN).round(3))
-        show_if(rows, self.table)
-        show_if(found, self)
+        frame = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+        self.answer.say(AGREEMENT.finding(frame))
+        none = "Not computed yet." if found else "No text with word links of these runs is here."
+        self.table.show(_in_percent(frame) if rows else frame, why=none)
         show_if(len(rows) < len(found), self._button)
 
     def _of(self) -> tuple[str, ...]:
@@ -79,3 +79,8 @@ class Agreement(widgets.VBox):
             AGREEMENT_OF.of(run, corpus=self._text.corpus, part=self._text.split, method=method)
             self._draw()
             yield
+
+
+def _in_percent(found: pd.DataFrame) -> pd.DataFrame:
+    shares = (100 * found[[*_SHARES]]).round().rename(columns=_SHARES)
+    return found[["run", "method", "words"]].join(shares)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.search.search_tree import continue_from, path_to, reference_path, search_tree
+from nmtlab.analysis.access.findings import legible
+from nmtlab.analysis.search.search_tree import continue_from, empty_log_prob, path_to, reference_path, search_tree
 from nmtlab.analysis.search.tree_figure import tree_figure
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import button, columns, show_if
@@ -14,17 +15,22 @@ from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Guarded
 from nmtlab.figures.marks import Token
+from nmtlab.figures.theme import with_subtitle
 from nmtlab.recipe import SearchSettings
 from nmtlab.translation import Translator
 
+TOKENS = "tokens incl. end"
+"""The heading of lengths in tokens that count the end."""
+
 
 class Asked(NamedTuple):
-    """A sentence and how it is searched."""
+    """A sentence, how it is searched, and what the figure is of, for its subtitle."""
 
     system: Translator
     source: str
     reference: str | None
     search: SearchSettings
+    about: str
 
 
 class BeamTree(widgets.VBox):
@@ -54,7 +60,8 @@ class BeamTree(widgets.VBox):
         """Search, and select no prefix; the tree is empty if the only planned length is 0."""
         self.asked = asked
         self.tree = search_tree(asked.system, asked.source, asked.search, asked.reference)
-        self.reference = None
+        self.reference, plans = None, asked.system.model.plans_length
+        self._empty = None if plans else empty_log_prob(asked.system, asked.source)
         if asked.reference and len(self.tree):
             self.reference = reference_path(asked.system, asked.source, asked.reference, self.tree, asked.search)
         self._select(None)
@@ -63,13 +70,14 @@ class BeamTree(widgets.VBox):
         """Draw the steps up to one, from 1."""
         self._until = until
         last = int(self.tree["step"].max())
-        self.chart.show(tree_figure(self.tree, min(until, last), self._title, self.reference, self._path))
+        shown = self._title, self.reference, self._path, self._empty
+        self.chart.show(with_subtitle(tree_figure(self.tree, min(until, last), *shown), self.asked.about))
         self.layout.display = ""
         self.fresh = True
 
     def clear(self) -> None:
         """Show nothing."""
-        self.asked = self.reference = None
+        self.asked = self.reference = self._empty = None
         self.tree = pd.DataFrame()
         self._until = 1
         self._select(None)
@@ -80,8 +88,12 @@ class BeamTree(widgets.VBox):
     @property
     def best(self) -> dict[str, object]:
         """The beam's best translation, as a row of a table."""
-        best = self.tree[self.tree["best"]].iloc[-1]
-        return result(f"beam of {self.asked.search.beam_size}", best)
+        return result(f"beam of {self.asked.search.beam_size}", self.tree[self.tree["best"]].iloc[-1])
+
+    @property
+    def log_prob(self) -> float:
+        """The log-probability of the beam's best translation."""
+        return float(self.tree.loc[self.tree["best"], "log_prob"].iloc[-1])
 
     def _clicked(self, content: dict[str, Any]) -> None:
         with self._guarded():
@@ -107,14 +119,14 @@ class BeamTree(widgets.VBox):
         planned = self.asked.system.model.plans_length
         where = "" if slot else ", which the beam does not hold"
         length = " (the first token has the log p of the planned length too)" if planned else ""
-        self.prefix.title = f"Selected prefix{where}{length}: {last['text'] or '(empty)'}"
-        self.prefix.show(_by_token(path))
+        self.prefix.title = f"Selected prefix{where}{length}: {legible(last['text'])}"
+        self.prefix.show(_by_token(path), pieces=("token",))
         show_if(not (last["ended"] or planned), self.button)
 
     def _continue(self) -> None:
         asked = self.asked
         found = continue_from(asked.system, asked.source, self._path["piece"].tolist(), asked.search).iloc[0]
-        self.continued.title = f"Continued from: {self._path['text'].iloc[-1]}"
+        self.continued.title = f"Continued from: {legible(self._path['text'].iloc[-1])}"
         self.continued.show(pd.DataFrame([result("from this prefix", found), self.best]))
 
 
@@ -126,10 +138,10 @@ def result(found_by: str, row: pd.Series) -> dict[str, object]:
         row: with `text`, `log_prob`, which is also its score here, and `scored_length`.
     """
     return {
-        "found by": found_by,
-        "log p": round(float(row["log_prob"]), 3),
-        "tokens, end included": int(row["scored_length"]),
-        "translation": row["text"] or "(empty)",
+        "search": found_by,
+        "log p": round(float(row["log_prob"]), 2),
+        TOKENS: int(row["scored_length"]),
+        "translation": legible(row["text"]),
     }
 
 
@@ -144,9 +156,9 @@ def _by_token(path: pd.DataFrame) -> pd.DataFrame:
         {
             "step": path["step"],
             "token": path["piece"],
-            "log p of token": path["log_prob"].diff().fillna(path["log_prob"]).round(3),
-            "log p so far": path["log_prob"].round(3),
-            "score so far": path["score"].round(3),
+            "log p of token": path["log_prob"].diff().fillna(path["log_prob"]).round(2),
+            "log p so far": path["log_prob"].round(2),
+            "score so far": path["score"].round(2),
             "in the beam": path["slot"].map(lambda slot: f"slot {slot}" if slot else "no"),
         }
     )

@@ -17,9 +17,9 @@ class ContrastControls(widgets.HBox):
 
     def __init__(self) -> None:
         self.shown = widgets.Dropdown(description="Show", options=EXPLANATIONS, layout={"width": "18em"})
-        self._position = widgets.Dropdown(description="Why", options=[("", 0)], layout={"width": "18em"})
+        self._position = widgets.Dropdown(description="Explain", options=[("", 0)], layout={"width": "18em"})
         self._word = widgets.Text(
-            description="and not", placeholder="another word, then Enter", continuous_update=False
+            description="rather than", placeholder="another word, then Enter", continuous_update=False
         )
         self._pieces: dict[str, list[str]] = {}
         self.state = {"show": self.shown, "position": self._position, "instead": self._word}

@@ -6,8 +6,7 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.dashboards.frame.views import ViewSection
-from nmtlab.dashboards.widgets.controls import offer, row
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.controls import offer
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.view import View
 from nmtlab.grids.declared.labels import row_label
@@ -19,12 +18,13 @@ from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import Workspace
 
 _MISSING = "No table here has dev scores of its trainings: run 'nmtlab reproduce TABLE --save'."
+_FIRST = "related-parents: gl-en (4,000)"
 
 
-class Effects(widgets.VBox):
+class Effects(ViewSection):
     """The systems of a measured table against one of them; `text` selects table and row, `than` the system.
 
-    `state` holds the widgets that an address stores, and `section` shows the effects.
+    `state` holds the widgets that an address stores.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -32,17 +32,18 @@ class Effects(widgets.VBox):
         self._systems = {f"{table}: {text}": (table, text, names) for (table, text), names in available.items()}
         labels = [f"{table}: {_label(table, text)}" for table, text in available]
         options = list(zip(labels, self._systems, strict=True))
-        self.text = widgets.Dropdown(description="Table", options=options, layout={"width": "30em"})
-        self.than = widgets.Dropdown(description="Minus", layout={"width": "24em"})
+        self.text = widgets.Dropdown(description="Table", options=options, layout={"width": "100%"})
+        self.than = widgets.Dropdown(description="Against", layout={"width": "100%"})
+        if _FIRST in self._systems:
+            self.text.value = _FIRST
         self.text.observe(lambda _: self._offer(), "value")
         self._offer()
         self.state = {"table": self.text, "than": self.than}
-        self.section = ViewSection(self._view, self.state, "At the end, in points of dev BLEU", shown=_named)
-        missing = "" if self._systems else _MISSING
-        super().__init__([row(self.text, self.than), Note(missing), self.section.chart, self.section.table])
+        super().__init__(self._view, self.state, "At the end, in points of dev BLEU", shown=_named)
 
     def _view(self) -> View | None:
         if not self.text.value:
+            self.answer.say("" if self._systems else _MISSING)
             return None
         table, text, _ = self._systems[self.text.value]
         return effect_view(table, text, self.than.value)
@@ -72,4 +73,4 @@ def _label(table: str, row: str) -> str:
 
 
 def _named(ends: pd.DataFrame) -> pd.DataFrame:
-    return ends.rename(columns={"step": "updates", "rising": "seeds that were still rising"})
+    return ends.rename(columns={"step": "updates", "rising": "seeds not yet converged"})

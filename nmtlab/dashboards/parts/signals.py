@@ -13,11 +13,12 @@ from nmtlab.analysis.dynamics.signals import (
     measured_updates,
     signals_figure,
 )
-from nmtlab.dashboards.frame.systems import mentioned
+from nmtlab.dashboards.frame.systems import described_runs, mentioned
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import button, show_if
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.work import Guarded, Work
+from nmtlab.figures.theme import with_subtitle
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -32,28 +33,35 @@ class Signals(widgets.VBox):
     def __init__(self, workspace: Workspace, guarded: Guarded) -> None:
         self._workspace = workspace
         self._runs: Sequence[Run] = ()
-        self._chart, self._note, self._work = Chart(), Note(), Work(guarded)
+        self.fresh = False
+        self._answer, self._chart, self._note, self._work = Answer(), Chart(), Note(), Work(guarded)
         about = "On a sample of the dev sentences of each run"
         self._button = button("Measure", self._start, guarded, tooltip=about)
-        super().__init__([self._chart, self._note, self._button, self._work])
+        super().__init__([self._answer, self._chart, self._note, self._button, self._work])
 
     def show(self, runs: Sequence[Run]) -> None:
         """Show the measurements of the Transformers among some runs; work in progress on the same runs continues."""
+        self.fresh = True
         before = [run.folder for run in self._runs]
         self._runs = [run for run in runs if run.recipe.model.self_attention]
         if [run.folder for run in self._runs] != before:
             self._work.stop()
         self._draw()
 
+    def clear(self) -> None:
+        """Show nothing, and stop measuring."""
+        self.show(())
+
     def _draw(self) -> None:
         found = STORED_SIGNALS.among(self._runs)
         show_if(len(found), self._chart)
         if len(found):
-            self._chart.show(signals_figure(found))
+            self._chart.show(with_subtitle(signals_figure(found), described_runs(self._runs, "dev")))
+        self._answer.say(STORED_SIGNALS.finding(found))
         incomplete = [run for run in self._runs if _not_measured(run)]
         show_if(any(self._text(run) for run in incomplete), self._button)
         first = [run for run in self._runs if not all(map(is_of_sample, measured_updates(run).values()))]
-        notes = {"Not measured": incomplete, "Measured on the first dev sentences, which are no sample": first}
+        notes = {"Not measured": incomplete, "Measured on the first dev sentences (not a random sample)": first}
         said = (f"{note}: {mentioned(some)}." for note, some in notes.items() if some)
         self._note.say(" ".join(said))
 

@@ -5,8 +5,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.errors import NmtlabError
-from nmtlab.figures.theme import BELOW, FAINT, dressed, plain, see_through, styles
+from nmtlab.figures.theme import BELOW, FAINT, dressed, plain, see_through, styles, with_subtitle
 from nmtlab.figures.view import View
+from nmtlab.figures.words import listed, number
 from nmtlab.grids.declared.declaration import Scale
 from nmtlab.grids.declared.labels import row_label
 from nmtlab.grids.results.statistics import difference
@@ -40,7 +41,8 @@ def effect_view(name: str, row: str, than: str = "", scale: Scale = "small") -> 
     last = effects.groupby("system", sort=False).tail(1)
     (declared,) = find_table(name).only([row]).rows
     title = f"{name}, {row_label(declared, scale)}"
-    return View(last.assign(rising=last["system"].map(rising)), effect_figure(effects, than, title))
+    figure, finding = effect_figure(effects, than, title), effects_finding(effects, than)
+    return View(last.assign(rising=last["system"].map(rising)), figure, finding=finding)
 
 
 def effects_over_training(curves: pd.DataFrame, row: str, than: str) -> pd.DataFrame:
@@ -69,6 +71,22 @@ def effects_over_training(curves: pd.DataFrame, row: str, than: str) -> pd.DataF
             rows.append((name, step, len(of[name]), line.effect, line.low, line.high))
     found = pd.DataFrame(rows, columns=["system", "step", "seeds", "effect", "low", "high"])
     return found.sort_values("system", key=lambda some: some.map(names.index), kind="stable", ignore_index=True)
+
+
+def effects_finding(effects: pd.DataFrame, than: str) -> str:
+    """Say how far systems are from another one where they are furthest, and at the end.
+
+    Args:
+        effects: rows of `effects_over_training`.
+        than: the other system.
+    """
+    parts = []
+    for system, lines in effects.groupby("system", sort=False):
+        furthest, last = lines.loc[lines["effect"].abs().idxmax()], lines.iloc[-1]
+        interval = f" ({number(last['low'], 1)} to {number(last['high'], 1)})" if last["seeds"] > 1 else ""
+        most = f"{number(furthest['effect'], 1, sign=True)} after {furthest['step']:,} updates"
+        parts.append(f"{system} {most}, {number(last['effect'], 1, sign=True)}{interval} at the end")
+    return f"Dev BLEU against {than}, where it differs most and at the end: {listed(parts, '; ')}." if parts else ""
 
 
 def still_rising(curves: pd.DataFrame, last: int = 3) -> pd.DataFrame:
@@ -112,7 +130,8 @@ def effect_figure(effects: pd.DataFrame, than: str, about: str) -> go.Figure:
     figure.update_xaxes(title_text="updates (bands: 95 % over seeds, each update by itself)", rangemode="tozero")
     figure.update_yaxes(title_text=f"best dev BLEU so far, minus that of {plain(than)}")
     figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, f"Does the effect last? {plain(about)}", 480)
+    seeds = effects["seeds"].max() if len(effects) else 0
+    return with_subtitle(dressed(figure, "Does the effect last?", 460), f"{about}, {seeds} seeds")
 
 
 def _best_so_far(curves: pd.DataFrame) -> pd.DataFrame:

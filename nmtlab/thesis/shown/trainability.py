@@ -7,6 +7,7 @@ from plotly.subplots import make_subplots
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import SHADES, dressed
 from nmtlab.figures.view import View
+from nmtlab.figures.words import listed
 from nmtlab.grids.trainability import MAP, map_path
 from nmtlab.workspace import Workspace
 
@@ -30,7 +31,17 @@ def trainability_view(training: str = "") -> View:
     converged = chosen["verdict"].eq("converged").astype(float)
     shown = chosen.assign(converged=converged).pivot_table("converged", ["placement", "init", "layers"], "rate")
     shown.columns = [f"{rate:g}" for rate in shown.columns]
-    return View(shown.reset_index(), trainability_figure(chosen))
+    return View(shown.reset_index(), trainability_figure(chosen), finding=_said(chosen))
+
+
+def _said(outcomes: pd.DataFrame) -> str:
+    """Say how many trainings of each kind of Transformer learned, and how deep the deepest of them are."""
+    parts = []
+    for (placement, init), rows in outcomes.groupby(["placement", "init"]):
+        well = rows["verdict"] == "converged"
+        deepest = f", up to {rows.loc[well, 'layers'].max()} layers" if well.any() else ""
+        parts.append(f"{_NAMES[placement]} with {_NAMES[init]} {well.sum()} of {len(rows)}{deepest}")
+    return f"Trainings that learn to translate: {listed(parts, '; ')}."
 
 
 def trainability_figure(outcomes: pd.DataFrame) -> go.Figure:
