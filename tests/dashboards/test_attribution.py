@@ -4,10 +4,12 @@ import pytest
 from dashboards.conftest import workspace_of
 from support.unfolded import unfolded
 
+from nmtlab.analysis.attention.places import PEAK_PLACES
 from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS
 from nmtlab.analysis.attribution.contributions import Instead, contributions
 from nmtlab.dashboards.frame.systems import system_of
-from nmtlab.dashboards.pages.attention import AttentionPage
+from nmtlab.dashboards.pages.attention import SENTENCE, AttentionPage
+from nmtlab.workspace import Workspace
 
 TIED, LEX, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1", "multi30k-de-en.small"
 
@@ -16,6 +18,7 @@ TIED, LEX, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1", "multi3
 def page(tmp_path) -> AttentionPage:
     page = unfolded(AttentionPage(workspace_of(tmp_path / "data", (TIED, LEX, GERMAN))))
     page.runs.table.choose([TIED, LEX])
+    page.sentences.table.choose([1])
     return page
 
 
@@ -110,3 +113,14 @@ def test_integrated_gradients_of_a_large_model_are_refused(page, monkeypatch):
     page.explained.shown.value = "integrated gradients"
     assert "choose another method" in page._message.value
     assert not drawn(page)
+
+
+def test_the_page_opens_on_a_sentence_in_which_tied_attends_to_the_first_word_and_the_lexicon_to_the_aligned_ones():
+    page = AttentionPage(Workspace.find())
+    assert page.sentences.line == SENTENCE[1]
+    places = PEAK_PLACES.among(page.runs.chosen).query(f"line == {SENTENCE[1]}")
+    sink = places[places["sink"]].groupby("run")["words"].sum()
+    aligned = places[places["shift"] == 0].groupby("run")["words"].sum()
+    assert sink["tied"] > aligned["tied"]
+    assert aligned["fixnorm-lex"] > 3 * aligned["tied"]
+    assert "fixnorm-lex" not in sink

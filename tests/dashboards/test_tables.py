@@ -114,7 +114,7 @@ def test_a_sentence_of_a_training_shows_its_tokens_and_one_of_them_leads_to_othe
     page.trainings.selection.select(Token("target", 1, word))
     assert page.trainings.lines.marked == word
     links = {link["page"]: link["href"] for link in page.trainings.selection.links}
-    assert f"line=3&selected=target%3A1%3A{word}" in links["Compare"]
+    assert f"line=3&open=sentences&selected=target%3A1%3A{word}" in links["Compare"]
     assert "sentence=3" in page._browser.query
     page.lines.choose(["qaa-en · untied"])
     assert page.trainings.selection.lines == []

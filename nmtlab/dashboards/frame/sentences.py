@@ -131,6 +131,7 @@ class SentenceChooser(widgets.VBox):
         found = by_title(text for run in of_one_pair(runs) for text in texts(run, self._workspace))
         self.chosen, self._texts = runs, found
         offer(self.text, tuple(found), otherwise=self._first[0])
+        show_if(found, self.text)
 
     def _show(self) -> None:
         """Show the sentences of the chosen text."""

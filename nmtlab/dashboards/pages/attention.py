@@ -58,6 +58,8 @@ PAGE = About(
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")
+SENTENCE = ("small-tr-en.tied.s1 (packed dev)", 51)
+"""In which tied attends mostly to the first word, and fixnorm+lex to the aligned ones."""
 _SHARES = {"alignment error": "AER, %", "right copies": "correct copies, %"}
 _MANY = 20  # sentences that are offered where attention is farthest off
 
@@ -85,7 +87,7 @@ class AttentionPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, none="Select a run with weights.")
-        self.sentences = SentenceChooser(workspace, lambda: self.runs.chosen)
+        self.sentences = SentenceChooser(workspace, lambda: self.runs.chosen, first=SENTENCE)
         self.layer = widgets.Dropdown(description="Layer", options=[1], layout={"width": "11em"})
         self.head = widgets.Dropdown(description="Head", options=[1], layout={"width": "11em"})
         self.explained = ContrastControls()
