@@ -30,7 +30,7 @@ CONTENT = ""
 
 _FORKED = b"+"
 _MAX_BYTES = 100  # of a socket's address on any system
-_PATIENCE = 20  # seconds to wait for a fork before a kernel imports everything itself
+_PATIENCE = 60  # seconds to wait for a fork before a kernel imports everything itself
 _STDIN = 0
 """Its other end is held by the server alone, and closed when the server ends, however it ends."""
 
@@ -109,14 +109,16 @@ def _import_pages() -> None:
 
 
 def _fill_caches() -> None:
-    """Fill the caches that forks share: every page lists all runs, and the start page judges all claims."""
-    from nmtlab.runs.listing import list_runs
-    from nmtlab.thesis.claims.verdicts import measured_claims
+    """List the runs as every page does: what the pages ask of each run is then in an index, and in memory."""
+    from nmtlab.dashboards.frame.about import pages
+    from nmtlab.dashboards.frame.runs import RunChooser
     from nmtlab.workspace import Workspace
 
-    for fill in (lambda: list_runs(Workspace.find()), measured_claims):
-        with suppress(Exception):  # the page says what is damaged
-            fill()
+    with suppress(Exception):  # the page says what is damaged
+        workspace = Workspace.find()
+        for page in pages():
+            if page.needs is not None:
+                RunChooser(workspace, page.needs)
 
 
 def _serve(connection: socket.socket) -> NoReturn:
