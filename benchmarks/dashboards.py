@@ -116,8 +116,16 @@ def wait_for_pool(server: psutil.Process, kernels: int) -> None:
         own = server.children(recursive=True)
         before = used(own)
         time.sleep(0.5)
-        started = sum(any("/kernel-" in word for word in process.cmdline()) for process in own)
+        started = sum("/kernel-" in command_of(process) for process in own)
         quiet = quiet + 1 if started >= kernels and used(own) - before < 0.1 else 0
+
+
+def command_of(process: psutil.Process) -> str:
+    """Return the command of a process, empty if it has ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def used(processes: list[psutil.Process]) -> float:
