@@ -1,7 +1,7 @@
 """The messages of the thesis, and what was found of each here: a small figure, a sentence, and the claims about it.
 
 for message in MESSAGES:
-    print(message.title, message.shown(Stored(measured_claims())).finding)
+    print(message.title, message.show(Stored(measured_claims())).finding)
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -107,7 +107,7 @@ class Stored:
         """Return means over seeds with their 95 % intervals, of the texts that have any.
 
         Raises:
-            NmtlabError: nothing of this was measured, or the file is damaged.
+            NmtlabError: one of the columns was not measured, or the file is damaged.
         """
         cells, rows = self.cells(table, metric), _rows(table)
         made = []
@@ -117,6 +117,8 @@ class Stored:
                 made.append(
                     (row, pair_label(rows[row], _SCALE), column, len(values), mean, mean - margin, mean + margin)
                 )
+        if {column for _, _, column, *_ in made} != {*columns}:
+            raise _not_measured(table)
         return pd.DataFrame(made, columns=["row", "place", "series", "seeds", "mean", "low", "high"])
 
     def cells(self, table: str, metric: str) -> pd.DataFrame:
@@ -140,7 +142,7 @@ class Message:
         key: its name.
         title: what the thesis says, in a few words.
         asked: the claims that bear on it; those of the first are what its figure shows.
-        show: from results to what was found.
+        show: from results to what was found; it raises NmtlabError if that was not measured or a file is damaged.
         page: name of the page that shows more of it.
         chapter: of the book that does, in `docs/results`.
     """
@@ -152,14 +154,6 @@ class Message:
     page: str
     chapter: str
 
-    def shown(self, stored: Stored) -> Shown:
-        """Return what was found.
-
-        Raises:
-            NmtlabError: what it is about was not measured, or a file is damaged.
-        """
-        return self.show(stored)
-
 
 _NORM = Asked("a longer vector", "lexical-choice", "norm-frequency", "tied")
 _BIAS = Asked("a smaller bias", "lexical-choice", "bias-frequency", "tied")
@@ -168,10 +162,8 @@ _GAIN = Asked("fixnorm translates better", "table-3.6", "test-bleu", "fixnorm", 
 
 def _norms(stored: Stored) -> Shown:
     norms, biases = stored.of(_NORM), stored.of(_BIAS)
-    side = _side(norms["mean"], "longer vectors", "shorter vectors", "vectors longer in some texts alone")
-    bias = _side(
-        biases["mean"], "larger, too, where the thesis has it smaller", "smaller", "larger in some texts alone"
-    )
+    side = _side(norms["mean"], "longer vectors", "shorter vectors", "longer vectors in some texts only")
+    bias = _side(biases["mean"], "larger, too, where the thesis has it smaller", "smaller", "larger in some texts only")
     finding = f"In tied, frequent words have {side}: ρ {_by_text(norms, 2)}. Their bias is {bias}."
     lines = pd.concat([norms.assign(series="norm"), biases.assign(series="bias")])
     figure = intervals_figure(lines, "rank correlation ρ with frequency, tied", {0: ""})
@@ -313,6 +305,8 @@ def _relative(stored: Stored) -> Shown:
     lines = lines.assign(size=lines["row"].map(sizes), series=lines["series"].map(_PARENTS))
     smallest = lines[lines["size"] == lines["size"].min()].set_index("series")["mean"]
     replaced = replaced_pairs(cells, _SCALE).query("pair == @_TEXT and system == 'BPE + transfer'")
+    if replaced.empty:
+        raise _not_measured("child-size")
     worth = replaced.sort_values("child_pairs").iloc[0]
     finding = (
         f"With {worth['child_pairs']:,} pairs of {_CHILD}, BLEU rises from {smallest['no parent']:.1f} to "

@@ -1,6 +1,7 @@
 """Folds: what is in a closed one waits, and an address remembers which are open."""
 
 import ipywidgets as widgets
+import pandas as pd
 import pytest
 
 from nmtlab.dashboards.frame import page as page_module
@@ -9,6 +10,7 @@ from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.table import Table
 
 ABOUT = About(place=0, group="Why", title="Folded", question="Which?", name="folded")
 
@@ -108,3 +110,15 @@ def test_parts_and_controls_are_marked_by_the_names_that_they_depend_on_and_set(
     folded = Folded()
     assert "nmtlab-of-number" in folded.answer._dom_classes
     assert "nmtlab-sets-number" in folded.number._dom_classes
+
+
+def test_going_back_empties_what_was_empty_and_leaves_a_checkbox_that_the_address_does_not_name():
+    table, box = Table("t", pick="one"), widgets.Checkbox(value=True)
+    page = Page(ABOUT, {"t": table, "c": box}, (), [table, box])
+    table.show(pd.DataFrame({"x": [1]}, index=["r"]))
+    table.choose(["r"])
+    page._browser._answer(None, {"back": ""}, None)
+    assert table.value is None
+    assert box.value is True
+    page._browser._answer(None, {"back": "?t=r&c=False"}, None)
+    assert (table.value, box.value) == ("r", False)

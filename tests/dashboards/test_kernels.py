@@ -37,7 +37,7 @@ def listening(address: Path) -> Iterator[None]:
         eventually(address.exists, True)
         with socket.socket(socket.AF_UNIX) as connection:  # it answers when it has imported everything
             connection.connect(str(address))
-            assert connection.recv(1) == kernels_module._FORKED
+            assert connection.recv(1) == kernels_module.FORKED
         yield
 
 

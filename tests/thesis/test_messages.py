@@ -23,7 +23,7 @@ def of(message: Message, folder: Path) -> Shown:
         for path in RESULTS.glob(f"{table}.small*.csv"):
             shutil.copy(path, folder)
     claims = [claim for claim in declared_claims() if claim.table.name in tables]
-    return message.shown(Stored(measured_claims(folder, claims, Workspace(folder)), folder))
+    return message.show(Stored(measured_claims(folder, claims, Workspace(folder)), folder))
 
 
 def mean(table: str, metric: str, row: str, column: str) -> float:
@@ -93,4 +93,4 @@ def test_a_message_whose_results_are_not_there_says_how_to_get_them(tmp_path):
     found = measured_claims(tmp_path, workspace=Workspace(tmp_path))
     for message in MESSAGES:
         with pytest.raises(NmtlabError, match="run 'nmtlab reproduce"):
-            message.shown(Stored(found, tmp_path))
+            message.show(Stored(found, tmp_path))

@@ -43,7 +43,7 @@ _WHOSE = (
 )
 _NOTHING = (
     "No results are here, so nothing can be said of the thesis. A clone of the repository has them in "
-    "data/evidence/results; 'nmtlab reproduce TABLE --save' measures a table again."
+    "data/evidence/results, which is all that this page reads."
 )
 
 
@@ -232,7 +232,7 @@ class _Content:
     def _message(self, message: Message) -> str:
         """Return a figure with its finding, the verdicts on its claims and a link, or why there is none."""
         try:
-            shown = message.shown(self.stored)
+            shown = message.show(self.stored)
         except NmtlabError as error:
             return f"<section><h3>{escape(message.title)}</h3><p>Not here: {escape(str(error))}</p></section>"
         self._figures[message.key] = cast("str", shown.figure.to_json())
@@ -405,7 +405,7 @@ def _ground(line: Any) -> str:
 
 def _seeds(shown: Shown) -> str:
     fewest, most = shown.seeds
-    return f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
+    return f"{most} seed{'s' * (most > 1)}" if fewest == most else f"{fewest} to {most} seeds"
 
 
 def _numbers(found: pd.DataFrame) -> pd.DataFrame:

@@ -28,7 +28,7 @@ _START = (
 CONTENT = ""
 """In place of a kernel's connection file: a fork is asked for the start page's content."""
 
-_FORKED = b"+"
+FORKED = b"+"
 _MAX_BYTES = 100  # of a socket's address on any system
 _PATIENCE = 60  # seconds to wait for a fork before a kernel imports everything itself
 _STDIN = 0
@@ -69,7 +69,7 @@ def launch(address: str, connection_file: str) -> None:
             connection.settimeout(_PATIENCE)
             connection.connect(address)
             connection.sendall(json.dumps(request).encode() + b"\n")
-            if connection.recv(1) != _FORKED:
+            if connection.recv(1) != FORKED:
                 raise ConnectionError
             connection.settimeout(None)
             connection.recv(1)
@@ -110,6 +110,8 @@ def _import_pages() -> None:
 
 def _fill_caches() -> None:
     """List the runs as every page does: what the pages ask of each run is then in an index, and in memory."""
+    from ipywidgets import Widget
+
     from nmtlab.dashboards.frame.about import pages
     from nmtlab.dashboards.frame.runs import RunChooser
     from nmtlab.workspace import Workspace
@@ -119,12 +121,13 @@ def _fill_caches() -> None:
         for page in pages():
             if page.needs is not None:
                 RunChooser(workspace, page.needs)
+    Widget.close_all()  # a kernel would send them to its page
 
 
 def _serve(connection: socket.socket) -> NoReturn:
     """Become the kernel that is asked for, or answer with the start page's content."""
     try:
-        connection.sendall(_FORKED)
+        connection.sendall(FORKED)
         with connection.makefile(encoding="utf-8") as lines:
             request = json.loads(lines.readline())
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -13,14 +13,16 @@ from tornado import web
 from voila.handler import BaseVoilaHandler
 
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.dashboards.serving.kernels import CONTENT, python
+from nmtlab.dashboards.serving.kernels import CONTENT, FORKED, python
 from nmtlab.errors import NmtlabError
 from nmtlab.files import write_text
+from nmtlab.runs.index import changes
 from nmtlab.workspace import PUBLISHED, RESULTS, Workspace
 
 _CODE = Path(__file__).parents[2]
-_KINDS = (".py", ".js", ".css")
+_KINDS = (".py", ".js", ".css", ".toml")
 _HERE = "<!-- content -->"
+_END = "</script>"
 _FAILED = "<p role='alert'>What was found cannot be shown: see the output of nmtlab dashboards.</p>"
 
 
@@ -45,13 +47,13 @@ class StartPage:
             version = self._version()
             if self._kept[0] != version or not self._kept[1]:
                 self._kept = version, self._stored(version) or await self._made(version)
-            return self._kept[1] or _FAILED
+            return self._kept[1] if self._kept[1].endswith(_END) else _FAILED
 
     def _version(self) -> str:
         """Return what differs once results, claims, runs or nmtlab have changed."""
         data = self._workspace
-        folders = (RESULTS, PUBLISHED, data.results, data.runs, data.gallery, data.evidence / "runs")
-        traces = [*self._code, *_traced(path for folder in folders for path in (folder, *sorted(folder.glob("*"))))]
+        files = (path for folder in (RESULTS, PUBLISHED) for path in (folder, *sorted(folder.glob("*"))))
+        traces = [*self._code, *_traced(files), changes(data)]
         return hashlib.sha256(json.dumps(traces).encode()).hexdigest()
 
     def _stored(self, version: str) -> str:
@@ -60,14 +62,14 @@ class StartPage:
             kept, content = self._file.read_text(encoding="utf-8").split("\n", 1)
         except (OSError, ValueError):
             return ""
-        return content if kept == f"<!-- {version} -->" else ""
+        return content if kept == f"<!-- {version} -->" and content.endswith(_END) else ""
 
     async def _made(self, version: str) -> str:
         try:
             content = await self._forked()
         except OSError:  # nothing can be forked here
             content = await _spawned()
-        if content:
+        if content.endswith(_END):  # and is whole
             with suppress(OSError, NmtlabError):  # the workspace cannot be written to
                 write_text(self._file, f"<!-- {version} -->\n{content}")
         return content
@@ -79,15 +81,17 @@ class StartPage:
         reader, writer = await asyncio.open_unix_connection(self._socket)
         request = {"environment": dict(os.environ), "folder": os.getcwd(), "file": CONTENT}
         writer.write(json.dumps(request).encode() + b"\n")
-        _, content = await reader.read(1), await reader.read()
+        forked, content = await reader.read(1), await reader.read()
         writer.close()
-        return content.decode()
+        if forked != FORKED:
+            raise ConnectionError
+        return content.decode(errors="replace")
 
 
 async def _spawned() -> str:
     process = await asyncio.create_subprocess_exec(*python("print_content"), stdout=PIPE)
     content, _ = await process.communicate()
-    return content.decode()
+    return content.decode(errors="replace")
 
 
 def _traced(paths: Iterable[Path]) -> Iterator[tuple[str, int, int]]:

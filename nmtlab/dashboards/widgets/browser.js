@@ -2,6 +2,7 @@
 const EVERY = 4000; // ms
 const BUSY = 300; // ms without an answer before a bar is shown
 const LONG = 5000; // ms without an answer before a message is shown
+const ASLEEP = 40000; // ms without an answer before it says that the page may have been asleep
 const IDLE = 15 * 60000; // ms without user input before heartbeats stop and the kernel may be culled
 
 // What ipywidgets does not tell a screen reader: messages, and which toggle button is pressed.
@@ -18,6 +19,7 @@ const namesOf = (element, what) =>
 const partsOf = (page, names) => (names.length ? page.querySelectorAll(names.map((name) => `.nmtlab-of-${CSS.escape(name)}`).join()) : []);
 
 function render({ model, el }) {
+  const voila = document.body.dataset.voila !== undefined;
   const waiting = document.createElement("div");
   waiting.className = "nmtlab-waiting";
   waiting.setAttribute("role", "status");
@@ -29,33 +31,36 @@ function render({ model, el }) {
   choices.onclick = () => choices.setAttribute("aria-expanded", page().classList.toggle("nmtlab-rail-open"));
   el.append(waiting, choices);
   const page = () => el.closest(".nmtlab-page") ?? el;
-  let event = 0; // number of the last one
+  let event = model.get("done"); // number of the last one
+  let confirmed = event; // the last after whose answer it was asked again, as changes may be held back until then
   let asked = 0; // when the oldest unanswered message was sent
   let stopped = false; // whether nmtlab does not even answer to requests for a file
+  const file = location.pathname.replace(/render\/.*/, "templates/nmtlab/static/glossary.html");
   const probe = async () => {
-    stopped = await fetch(location.href, { method: "HEAD" }).then((answer) => answer.status >= 502, () => true);
+    stopped = voila && (await fetch(file, { cache: "no-store" }).then((answer) => answer.status >= 502, () => true));
   };
   const showWaiting = () => {
     const ms = asked ? Date.now() - asked : 0;
     waiting.hidden = ms < BUSY;
-    const long = ms < LONG ? "" : `Still computing (${Math.round(ms / 1000)} s)`;
+    const asleep = ms < ASLEEP ? "" : "; if this page was left for long, reload it";
+    const long = ms < LONG ? "" : `Still computing (${Math.round(ms / 1000)} s)${asleep}`;
     waiting.textContent = stopped && long ? "nmtlab does not answer: start it again, then reload this page." : long;
   };
-  let ticks = 0;
+  let watched = 0; // ticks since the oldest unanswered message, of one timer
   const watch = () => {
     showWaiting();
-    if (!asked) return;
-    if (++ticks % 50 === 0) probe();
-    setTimeout(watch, 100);
+    watched = asked ? watched + 1 : 0;
+    if (watched) setTimeout(watch, 100);
+    if (watched && watched % 50 === 0) probe();
   };
   let left = false; // the page, whose kernel Voila has then shut down
   const ask = (content) => {
     if (left) return;
     if (!asked) {
       asked = Date.now();
-      ticks = 0;
       stopped = false;
-      setTimeout(watch, BUSY);
+      if (!watched) setTimeout(watch, BUSY);
+      watched ||= 1;
     }
     model.send(content);
   };
@@ -63,15 +68,14 @@ function render({ model, el }) {
   const acted = ({ target, type, key }) => {
     if (!page().contains(target) || (type === "keydown" && key !== "Enter" && !key.startsWith("Arrow"))) return;
     partsOf(page(), namesOf(target.closest("[class*=nmtlab-sets-]"), "sets")).forEach((part) => part.classList.add("nmtlab-stale"));
-    setTimeout(() => ask({ event: ++event }));
+    const number = ++event;
+    setTimeout(() => ask({ event: number }));
   };
   const acts = ["click", "change", "keydown"];
   acts.forEach((name) => document.addEventListener(name, acted, true));
   const settle = () => {
-    if (model.get("done") !== event) return;
     page().querySelectorAll(".nmtlab-stale").forEach((part) => part.classList.remove("nmtlab-stale"));
   };
-  const voila = document.body.dataset.voila !== undefined;
   // Without this cookie Voila refuses to shut down the kernel when the page is closed; only its page list sets it.
   if (voila && !document.cookie.includes("_xsrf=")) fetch(location.pathname.replace(/\/render\/.*/, "/tree"));
   let touched = Date.now();
@@ -83,10 +87,10 @@ function render({ model, el }) {
     const token = [...new URLSearchParams(location.search)].filter(([name]) => name === "token");
     return `?${new URLSearchParams([...new URLSearchParams(model.get("query")), ...token])}`;
   };
-  let pushed = 0; // the event after which the address was last kept for Back
+  let pushed = event; // the event after which the address was last kept for Back
   const showQuery = () => {
     if (!voila) return;
-    const again = event === pushed || model.get("done") === event; // nothing that a person did since
+    const again = event === pushed || model.get("done") >= event; // nothing that a person did since
     if (query() !== location.search) history[again ? "replaceState" : "pushState"](null, "", query());
     pushed = event;
   };
@@ -111,9 +115,16 @@ function render({ model, el }) {
   };
   model.on("change:query", showQuery);
   model.on("change:answered", () => {
-    if (model.get("done") === event) asked = 0;
+    const done = model.get("done") >= event;
+    if (done && confirmed < event) {
+      confirmed = event;
+      ask({ event });
+    } else if (done) {
+      asked = 0;
+      settle();
+    }
     showWaiting();
-    settle();
+    showQuery();
     document.body.classList.remove("nmtlab-unread");
     el.dataset.answered = model.get("answered"); // from here on the page matches its address
   });

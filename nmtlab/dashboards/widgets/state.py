@@ -33,12 +33,15 @@ def _text(value: Any) -> str:
 def _set(widget: widgets.Widget, text: str) -> bool:
     """Set a widget to a value given as text; return whether it accepted the whole value."""
     if isinstance(widget, Table):
-        widget.choose(text.split(",") if widget.multiple else [text])
+        if text:
+            widget.choose(text.split(",") if widget.multiple else [text])
+        else:
+            widget.unpick()
     elif isinstance(widget, widgets.Dropdown | widgets.ToggleButtons | widgets.SelectionSlider):
         fitting = [value for _, value in widget._options_full if str(value) == text]
         widget.value = fitting[0] if fitting else widget.value
     elif isinstance(widget, widgets.Checkbox):
-        widget.value = text == "True"
+        widget.value = {"True": True, "False": False}.get(text, widget.value)
     elif isinstance(widget, widgets.FloatSlider | widgets.IntSlider):
         try:
             number = type(widget.value)(text)

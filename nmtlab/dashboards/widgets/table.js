@@ -171,7 +171,7 @@ function render({ model, el }) {
     button.onclick = () => {
       unfolded = true;
       draw();
-      table.querySelector("tbody tr")?.focus();
+      (table.querySelector("tbody tr[tabindex]") ?? search).focus();
     };
     return spanning(button);
   };
@@ -246,7 +246,7 @@ function render({ model, el }) {
     table.setAttribute("aria-label", model.get("title"));
     search.placeholder = "filter";
     search.setAttribute("aria-label", `filter ${model.get("title")}`);
-    search.hidden = all < 6;
+    search.hidden = all < 6 && !search.value;
     files.hidden = !all;
     glossary.hidden = !glossary.href || !Object.keys(model.get("meanings")).length;
     scroll.style.maxHeight = model.get("height");
