@@ -72,12 +72,14 @@ def test_columns_stand_below_each_other_in_a_narrow_window_and_are_whole(show, n
     page = show(name, {"attention": "?open=sentence"}.get(name, "")).page
     page.set_viewport_size({"width": 700, "height": 900})
     columns = page.locator(".nmtlab-columns:visible").all()
-    assert columns
+    assert columns or name != "attention"
     for column in columns:
         parts = [part.bounding_box() for part in column.locator(":scope > *").all() if part.is_visible()]
         assert all(upper["y"] + upper["height"] <= lower["y"] for upper, lower in pairwise(parts))
     assert page.evaluate(_LOST) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= 700
+    for width in (700, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 # Addresses
@@ -104,7 +106,7 @@ def test_an_address_opens_the_page_as_it_was(show):
 
 def test_an_address_that_asks_for_a_run_that_is_not_here_says_so(show, served):
     page = show("dynamics", "?runs=nobody&score=perplexity")
-    eventually(lambda: page.message, "The address requests unavailable values: runs = nobody. The rest was applied.")
+    eventually(lambda: page.message, "Some of this link is not available here: runs = nobody.")
     curve = dev_curve(open_run(page.picked("Runs")[0], served.workspace))
     eventually(lambda: page.values(DEV), near([curve["perplexity"].tolist()]))
 
@@ -112,12 +114,11 @@ def test_an_address_that_asks_for_a_run_that_is_not_here_says_so(show, served):
 def test_the_link_to_a_page_just_opened_has_its_state_and_is_said_to_be_copied(show):
     opened = show("dynamics")
     opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    assert opened.query == ""
+    assert parse_qs(opened.query[1:])["runs"] == [",".join(opened.picked("Runs"))]
     opened.press("Copy the link")
     eventually(lambda: "Copied." in opened.notes, True)
     address = opened.page.evaluate("navigator.clipboard.readText()")
-    assert address.partition("?")[0] == opened.page.url.partition("?")[0]
-    assert parse_qs(address.partition("?")[2])["runs"] == [",".join(opened.picked("Runs"))]
+    assert address == opened.page.url
     opened.page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
     opened.press("Copy the link")
     eventually(lambda: f"the link is {address}" in opened.notes, True)
