@@ -28,6 +28,7 @@ from nmtlab.analysis.search.search_tree import (
 from nmtlab.analysis.search.translation_speed import NOISE, SETTING, frontier, medians, stored_efficiency
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.headings import headings
+from nmtlab.figures.theme import readable
 from nmtlab.grids.results.judgement import NOT_KEPT
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.schemas import CELLS
@@ -234,13 +235,14 @@ def test_norms_answer_to_runs_words_and_points(show, runs, systems):
     eventually(lambda: page.values(NORMS, mode="markers"), near(drawn[:2]))
     page.type("Word", "book")
     nearest = neighbours(systems[TIED], "book")
-    eventually(lambda: page.column(f"Nearest words to book in {TIED}", "word"), nearest["word"].tolist())
+    eventually(lambda: page.column(f"Nearest words to book in {TIED}", "word"), readable(nearest["word"]))
     assert page.column("Nearest words", "cos") == cells(nearest["cos"].round(2))
     page.type("Word", "no such word at all")
     eventually(lambda: "not in the en vocabulary" in page.message, True)
     first = lengths[TIED].iloc[0]
     page.click_point(NORMS, float(first["count"]), float(first["used_norm"]))
-    eventually(lambda: page.column("Nearest words", "word"), neighbours(systems[TIED], first["word"])["word"].tolist())
+    near_first = readable(neighbours(systems[TIED], first["word"])["word"])
+    eventually(lambda: page.column("Nearest words", "word"), near_first)
     assert page.control("text", "Word").locator("input").input_value() == first["word"]
     eventually(lambda: page.message, "")
 

@@ -55,8 +55,8 @@ def as_pdf(figure: go.Figure, shown: Mapping[str, Any]) -> bytes:
 
 
 def file_name(title: str, ending: str) -> str:
-    """Return a file name for a table or figure: the words of its title up to a colon, `nmtlab-best-of-each-run.csv`."""
-    words = re.findall(r"\w+", re.sub("<[^>]*>", " ", title).partition(":")[0].lower())
+    """Return a file name for a table or figure: the words of its title up to a colon or its second line."""
+    words = re.findall(r"\w+", re.sub("<[^>]*>", " ", title.partition("<br>")[0]).partition(":")[0].lower())
     return "-".join(["nmtlab", *words])[:80] + f".{ending}"
 
 
