@@ -286,7 +286,7 @@ def test_logits_answer_to_sentences_positions_and_lengths(show, systems, packed)
 
 
 def test_attention_answers_to_sentences_heads_and_a_pin(show, systems, packed):
-    page = show("attention", "?open=sentence,heads")
+    page = show("attention", f"?text={quote(f'{TIED} (packed dev)')}&line=1&open=sentence,heads")
     names = [TIED, FIXNORM, LEX]
 
     def heatmaps(place: int = 0) -> list[list[list[float]]]:
@@ -369,7 +369,10 @@ def test_a_lexicon_answers_to_a_search_and_a_word(show, runs, systems):
     assert page.values("Translations of", "x")[0] == learned.loc[learned["source"] == word, "target"].tolist()
     eventually(lambda: page.query, f"?runs={LEX}&word={word}&selected=source%3A%3A{word}")
     best = learned[learned["source"] == word].iloc[0]
-    assert f"learned “{best['target']}” ({best['probability']:.2f})" in page.page.locator(".nmtlab-answer").inner_text()
+    assert (
+        f"learned “{best['target']}” ({best['probability']:.2f})"
+        in page.page.locator(".nmtlab-answer").first.inner_text()
+    )
 
 
 def test_a_search_is_drawn_step_by_step_and_ranked_anew(show, systems):

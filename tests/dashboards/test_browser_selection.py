@@ -94,6 +94,8 @@ def test_a_link_opens_another_page_with_sentence_and_token_and_back_returns_to_t
     eventually(lambda: outlined(page, TREE) > 0, True)
     page.press("What does each run translate with its own search?")
     eventually(lambda: set(in_tables(page, "Translations of each run")), {"going"})
+    page.page.go_back()  # closes what was opened last
+    eventually(lambda: "open=" in page.query, False)
     page.page.go_back()
     page.page.wait_for_url(re.compile("/attention.ipynb"), timeout=90_000)
     page.drawn()
