@@ -109,7 +109,7 @@ def _import_pages() -> None:
 
 
 def _fill_caches() -> None:
-    """List the runs as every page does: what the pages ask of each run is then in an index, and in memory."""
+    """List the runs as every page does, so that what the pages ask of each is in the index."""
     from ipywidgets import Widget
 
     from nmtlab.dashboards.frame.about import pages
