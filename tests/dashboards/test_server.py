@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from nmtlab.dashboards.frame.headings import headings
+from nmtlab.dashboards.serving import start as start_module
 from nmtlab.dashboards.serving.server import page_notebook, write_pages
 from nmtlab.dashboards.serving.start import StartPage
 from nmtlab.workspace import Workspace
@@ -88,29 +89,33 @@ def kernels(served) -> set[int]:
     return {one.pid for one in children if "launch(*" in " ".join(one.cmdline())}
 
 
-def test_content_is_kept_until_a_result_changes_and_a_failure_is_not(tmp_path, monkeypatch):
-    data = Workspace(tmp_path)
-    data.results.mkdir()
+def test_content_is_kept_until_results_or_runs_change_and_a_part_of_it_is_not(tmp_path, monkeypatch):
+    data, results = Workspace(tmp_path / "data"), tmp_path / "results"
+    results.mkdir()
+    monkeypatch.setattr(start_module, "RESULTS", results)
     made: list[str] = []
 
     async def make(page: StartPage) -> str:
-        made.append(f"content {len(made)}" if made else "")
+        made.append(f"<script>{len(made)}</script>" if made else "<script>cut o")
         return made[-1]
 
     async def ask_twice(page: StartPage) -> list[str]:
         return [await page.content(), await page.content()]
 
+    def train(metrics: str) -> None:
+        (data.runs / "one").mkdir(parents=True, exist_ok=True)
+        (data.runs / "one/metrics.jsonl").write_text(metrics)
+
     monkeypatch.setattr(StartPage, "_forked", make)
     page = StartPage(data, tmp_path / "socket")
     failed, first = asyncio.run(ask_twice(page))
     assert "cannot be shown" in failed
-    assert first == "content 1"
-    assert asyncio.run(ask_twice(page)) == ["content 1"] * 2
-    assert asyncio.run(ask_twice(StartPage(data, tmp_path / "socket"))) == ["content 1"] * 2  # another server's
-    for change in (lambda: (data.results / "table.csv").write_text("new"), lambda: data.runs.mkdir()):
+    assert first == made[1]
+    for change in (lambda: (results / "table.csv").write_text("new"), lambda: train("a"), lambda: train("longer")):
         change()
         assert asyncio.run(ask_twice(page)) == [made[-1]] * 2
-    assert made[1:] == ["content 1", "content 2", "content 3"]
+        assert asyncio.run(ask_twice(StartPage(data, tmp_path / "socket"))) == [made[-1]] * 2  # another server's
+    assert made[1:] == [f"<script>{n}</script>" for n in (1, 2, 3, 4)]
 
 
 def test_plotly_comes_from_here(served):

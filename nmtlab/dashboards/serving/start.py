@@ -47,7 +47,7 @@ class StartPage:
             version = self._version()
             if self._kept[0] != version or not self._kept[1]:
                 self._kept = version, self._stored(version) or await self._made(version)
-            return self._kept[1] if self._kept[1].endswith(_END) else _FAILED
+            return self._kept[1] or _FAILED
 
     def _version(self) -> str:
         """Return what differs once results, claims, runs or nmtlab have changed."""
@@ -69,9 +69,10 @@ class StartPage:
             content = await self._forked()
         except OSError:  # nothing can be forked here
             content = await _spawned()
-        if content.endswith(_END):  # and is whole
-            with suppress(OSError, NmtlabError):  # the workspace cannot be written to
-                write_text(self._file, f"<!-- {version} -->\n{content}")
+        if not content.endswith(_END):  # it was cut off
+            return ""
+        with suppress(OSError, NmtlabError):  # the workspace cannot be written to
+            write_text(self._file, f"<!-- {version} -->\n{content}")
         return content
 
     async def _forked(self) -> str:
