@@ -38,7 +38,7 @@ def write_kept(file: Path, values: dict[str, Any]) -> None:
 
 def _seal(content: str) -> str:
     """Return the digest of some content and of the code that it comes from."""
-    code = sorted(path for ending in ("py", "toml") for path in _CODE.rglob(f"*.{ending}"))
+    code = sorted(path for ending in ("py", "toml", "js", "css") for path in _CODE.rglob(f"*.{ending}"))
     return sha256(json.dumps([*map(str, code), trace(code), content]).encode()).hexdigest()
 
 

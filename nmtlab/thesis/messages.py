@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.errors import NmtlabError
+from nmtlab.figures.words import number
 from nmtlab.grids.declared.declaration import Row, Scale
 from nmtlab.grids.declared.labels import pair_label, text_label
 from nmtlab.grids.results.collected import published
@@ -446,14 +447,10 @@ def _joined(parts: Sequence[str], most: int = _MOST) -> str:
 
 
 def _range(values: pd.Series, digits: int) -> str:
-    return f"{_number(values.min(), digits)} to {_number(values.max(), digits)}"
+    return f"{number(values.min(), digits)} to {number(values.max(), digits)}"
 
 
 def _with_margin(line: Any, digits: int, sign: bool = False) -> str:
-    shown = _number(line.mean, digits, sign)
+    shown = number(line.mean, digits, sign)
     margin = (line.high - line.low) / 2
     return f"{shown} ± {margin:.{digits}f}" if margin == margin else shown
-
-
-def _number(value: float, digits: int, sign: bool = False) -> str:
-    return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, most_detached, source_share_figure
 from nmtlab.dashboards.frame.about import About, Sentence
@@ -14,7 +15,6 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.systems import described_runs, left_out, of_one_pair
-from nmtlab.dashboards.parts.side_by_side import shown_text
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer
 from nmtlab.dashboards.widgets.note import Answer, Note
@@ -114,7 +114,7 @@ class DetachedPage(Page):
             subtitle = described_runs(self._shown, self.text.value)
             self.answer.say(SOURCE_SHARE.finding(found))
             self.chart.show(with_subtitle(source_share_figure(found), subtitle))
-            shown = self._listed["translation"].map(shown_text)
+            shown = self._listed["translation"].map(legible)
             self.table.show(self._listed.assign(translation=shown)[list(_NAMES)].rename(columns=_NAMES))
 
     def _offer_tokens(self) -> None:

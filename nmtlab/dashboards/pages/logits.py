@@ -34,7 +34,8 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
-from nmtlab.figures.theme import isolated, readable, with_subtitle
+from nmtlab.figures.theme import readable, with_subtitle
+from nmtlab.figures.words import quoted
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -183,8 +184,8 @@ class LogitsPage(Page):
         best, wanted = frame.iloc[0]["word"], frame[frame["wanted"]].iloc[0]
         word = "Reference word" if self.sentences.reference else "Word of the system's translation"
         norm = f" of these with all vectors at norm {self.radius.value:g}" if self.fixed.value else ""
-        rank = f"rank {wanted['rank']}{norm}" + ("" if wanted["rank"] == 1 else f"; rank 1: {_quoted(best)}")
-        self.hint.say(f"{word}: {_quoted(wanted['word'])}, {rank}.")
+        rank = f"rank {wanted['rank']}{norm}" + ("" if wanted["rank"] == 1 else f"; rank 1: {quoted(best)}")
+        self.hint.say(f"{word}: {quoted(wanted['word'])}, {rank}.")
 
     def _subtitle(self, run: Run) -> str:
         """Return of which system and sentence the figures are, and at which norm."""
@@ -235,10 +236,6 @@ class LogitsPage(Page):
             self._offer_positions()
             self.position.value = int(choice["position"])
         self.selection.select(Token("target", int(choice["position"]), choice["right word"]))
-
-
-def _quoted(word: str) -> str:
-    return f"“{isolated(*readable([word]))}”"
 
 
 def logits_page(workspace: Workspace | None = None) -> LogitsPage:

@@ -7,6 +7,7 @@ from itertools import islice
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.attention.weights import attention, attention_figure
@@ -21,7 +22,7 @@ from nmtlab.dashboards.frame.selection import Line, Selection, lines_of
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS
 from nmtlab.dashboards.frame.systems import described_runs, left_out, mentioned, of_one_pair, of_one_source, system_of
 from nmtlab.dashboards.parts.intervention import InterventionControls
-from nmtlab.dashboards.parts.side_by_side import Best, SideBySide, Translated, shown_text, translations_finding
+from nmtlab.dashboards.parts.side_by_side import Best, SideBySide, Translated, translations_finding
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
@@ -227,7 +228,7 @@ class TranslatePage(Page):
                 "rank": rank,
                 "key": key,
                 "run": run.label,
-                "translation": shown_text(self._texts[key]),
+                "translation": legible(self._texts[key]),
                 "log p": round(hypothesis.log_prob, 2),
                 "tokens": len(hypothesis.tokens),
                 formula(search, system.model.plans_length): round(hypothesis.score, 2),

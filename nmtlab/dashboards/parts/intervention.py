@@ -3,9 +3,9 @@
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.attention.heatmap import shown_weights
 from nmtlab.analysis.attention.intervention import redecode
-from nmtlab.dashboards.parts.side_by_side import shown_text
 from nmtlab.dashboards.widgets.controls import button, row, show_if
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.work import Guarded
@@ -71,9 +71,7 @@ class InterventionControls(widgets.VBox):
             self._system, self._source, self._target, self.position.value, self.place.value, self.weight.value
         )
         token = self.position.label.partition(": ")[2]
-        self.said.say(
-            f"{shown_text(result.text)}  —  p({token}): {result.before:.3f} before, {result.after:.3f} after."
-        )
+        self.said.say(f"{legible(result.text)}  —  p({token}): {result.before:.3f} before, {result.after:.3f} after.")
 
 
 def telling_move(weights: pd.DataFrame) -> tuple[int, int]:

@@ -5,14 +5,12 @@ from html import escape
 from itertools import chain
 from typing import NamedTuple
 
-from nmtlab.analysis.access.findings import cited
+from nmtlab.analysis.access.findings import cited, legible
 from nmtlab.analysis.comparison.sentence_scores import Marked, marked
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.figures.theme import readable
 from nmtlab.figures.words import listed, number
 from nmtlab.text.segmentation.tokenizers import Words
-
-EMPTY = "(empty)"
 
 
 class Best(NamedTuple):
@@ -50,11 +48,6 @@ class SideBySide(Note):
         self.layout.display, self.fresh = "", True
 
 
-def shown_text(text: str) -> str:
-    """Return a translation as a person reads it: `(empty)` for the empty one, unknown words in words."""
-    return " ".join(readable(text.split())) if "<" in text else text or EMPTY
-
-
 def translations_finding(lines: Sequence[Translated]) -> str:
     """Return what systems make of a line, or on how many of several lines they agree, and where they first do not."""
     several = [line for line in lines if len(line.best) > 1]
@@ -82,7 +75,7 @@ def _said(line: Translated) -> str:
 
 
 def _quoted(text: str) -> str:
-    return cited(text) if text else EMPTY
+    return cited(text) if text else legible(text)
 
 
 def _caption(lines: Sequence[Translated]) -> str:
@@ -100,7 +93,7 @@ def _rows(line: Translated) -> list[str]:
     rows += [("reference", escape(line.reference))] if line.reference else []
     for run, of_run in words.items():
         others = [tokenizer.split(line.reference)] if line.reference else [words[one] for one in words if one != run]
-        rows.append((run, _marked([marked(of_run, other) for other in others], of_run) or EMPTY))
+        rows.append((run, _marked([marked(of_run, other) for other in others], of_run) or legible("")))
     return [f"<tr><th>{escape(name)}</th><td dir='auto'>{shown}</td></tr>" for name, shown in rows]
 
 

@@ -1,11 +1,8 @@
 """The start page, answered without a kernel: another process makes its content, which is kept until it is old."""
 
 import asyncio
-import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
@@ -14,13 +11,10 @@ from voila.handler import BaseVoilaHandler
 
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.dashboards.serving.kernels import CONTENT, FORKED, python
-from nmtlab.errors import NmtlabError
-from nmtlab.files import write_text
 from nmtlab.runs.index import changes
+from nmtlab.runs.kept import read_kept, trace, write_kept
 from nmtlab.workspace import PUBLISHED, RESULTS, Workspace
 
-_CODE = Path(__file__).parents[2]
-_KINDS = (".py", ".js", ".css", ".toml")
 _HERE = "<!-- content -->"
 _END = "</script>"
 _FAILED = "<p role='alert'>What was found cannot be shown: see the output of nmtlab dashboards.</p>"
@@ -36,43 +30,36 @@ class StartPage:
 
     def __init__(self, workspace: Workspace, socket: Path) -> None:
         self._workspace, self._socket = workspace, socket
-        self._file = workspace.cache / "start.html"
+        self._file = workspace.cache / "start.json"
         self._making = asyncio.Lock()
-        self._code = [*_traced(path for path in sorted(_CODE.rglob("*")) if path.suffix in _KINDS)]
-        self._kept = "", ""
+        self._kept: tuple[object, str] = None, ""
 
     async def content(self) -> str:
         """Return the content, or that it could not be made."""
         async with self._making:
-            version = self._version()
-            if self._kept[0] != version or not self._kept[1]:
-                self._kept = version, self._stored(version) or await self._made(version)
+            shown = self._shown()
+            if self._kept[0] != shown or not self._kept[1]:
+                self._kept = shown, self._stored(shown) or await self._made(shown)
             return self._kept[1] or _FAILED
 
-    def _version(self) -> str:
-        """Return what differs once results, claims, runs or nmtlab have changed."""
-        data = self._workspace
-        files = (path for folder in (RESULTS, PUBLISHED) for path in (folder, *sorted(folder.glob("*"))))
-        traces = [*self._code, *_traced(files), changes(data)]
-        return hashlib.sha256(json.dumps(traces).encode()).hexdigest()
+    def _shown(self) -> dict[str, object]:
+        """Return what differs once results, claims or runs have changed."""
+        files = {path.name: trace([path]) for folder in (RESULTS, PUBLISHED) for path in (folder, *folder.glob("*"))}
+        return {"files": files, "runs": changes(self._workspace)}
 
-    def _stored(self, version: str) -> str:
-        """Return the content that an earlier server made, if it is still of this version."""
-        try:
-            kept, content = self._file.read_text(encoding="utf-8").split("\n", 1)
-        except (OSError, ValueError):
-            return ""
-        return content if kept == f"<!-- {version} -->" and content.endswith(_END) else ""
+    def _stored(self, shown: dict[str, object]) -> str:
+        """Return the content that an earlier server made of the same, if nmtlab has not changed since."""
+        kept = read_kept(self._file)
+        return kept["content"] if kept.get("shown") == shown else ""
 
-    async def _made(self, version: str) -> str:
+    async def _made(self, shown: dict[str, object]) -> str:
         try:
             content = await self._forked()
         except OSError:  # nothing can be forked here
             content = await _spawned()
         if not content.endswith(_END):  # it was cut off
             return ""
-        with suppress(OSError, NmtlabError):  # the workspace cannot be written to
-            write_text(self._file, f"<!-- {version} -->\n{content}")
+        write_kept(self._file, {"shown": shown, "content": content})
         return content
 
     async def _forked(self) -> str:
@@ -93,16 +80,6 @@ async def _spawned() -> str:
     process = await asyncio.create_subprocess_exec(*python("print_content"), stdout=PIPE)
     content, _ = await process.communicate()
     return content.decode(errors="replace")
-
-
-def _traced(paths: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
-    """Yield the name, size and time of change of each path that is there."""
-    for path in paths:
-        try:
-            found = path.stat()
-        except OSError:
-            continue
-        yield path.name, found.st_size, found.st_mtime_ns
 
 
 class Start(BaseVoilaHandler):
