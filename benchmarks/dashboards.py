@@ -36,7 +36,7 @@ DRAWN = """() => {
   const small = [...document.querySelectorAll('.nmtlab-argument .figure')];
   if (small.length) return small.every((part) => part.querySelector('.main-svg'));
   const seen = [...document.querySelectorAll('.nmtlab-chart, .nmtlab-table')].filter((part) => part.offsetParent);
-  return seen.length && seen.every((part) => part.dataset.drawn);
+  return document.querySelector('[data-answered]') && seen.every((part) => part.dataset.drawn);
 }"""
 # From an event to the next drawing of a chart, in ms; `act` does the n-th interaction of a page.
 TIMED = """
