@@ -66,10 +66,11 @@ class ProgressBar:
         mark = " *" if event.is_best else ""
         self.best = event.best
         if not self.quiet:
+            chrf = "" if event.chrf is None else f"chrF {event.chrf:5.2f}  "
             each = ", ".join(f"{direction} {bleu:.1f}" for direction, bleu in event.directions.items())
             self._write(
                 f"update {event.step:>6,}  {clock(event.seconds)}  dev BLEU {event.bleu:5.2f}  "
-                f"{f'({each})  ' if each else ''}"
+                f"{f'({each})  ' if each else ''}{chrf}"
                 f"perplexity {event.perplexity:8.2f}{mark}"
             )
 

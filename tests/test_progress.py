@@ -11,7 +11,7 @@ def test_every_evaluation_and_the_end_are_told_in_a_line_each(capsys):
         Prepared(parameters=1000, pairs=5, skipped={"too long": 3, "blank side": 0}, updates=200),
         Progress(100, 200, 1.2, 3.3, 5000.0, 0.5, 1e-3, 60.0, 60.0),
         Validated(100, 12.0, 3.0, 12.0, 61.0, 61.0, is_best=True),
-        Validated(200, 11.0, 3.5, 12.0, 3725.0, 0.0),
+        Validated(200, 11.0, 3.5, 12.0, 3725.0, 0.0, chrf=41.26),
         Ended("finished", 200, 12.0, 3725.0),
     ):
         bar(event)
@@ -19,7 +19,7 @@ def test_every_evaluation_and_the_end_are_told_in_a_line_each(capsys):
         "encoding the corpus ...",
         "1,000 parameters; 5 training pairs (left out: 3 too long); at most 200 updates",
         "update    100  1:01  dev BLEU 12.00  perplexity     3.00 *",
-        "update    200  1:02:05  dev BLEU 11.00  perplexity     3.50",
+        "update    200  1:02:05  dev BLEU 11.00  chrF 41.26  perplexity     3.50",
         "finished after 200 updates and 1:02:05; best dev BLEU 12.00",
     ]
 

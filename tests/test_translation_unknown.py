@@ -13,7 +13,7 @@ from nmtlab.text.checks.inspection import DevText
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import UNK
-from nmtlab.training.validation import dev_bleu
+from nmtlab.training.validation import decoded_scores
 from nmtlab.translation import Translator
 
 COPYING = SearchSettings(beam_size=1, replace_unknown=True)
@@ -185,9 +185,11 @@ def test_dev_bleu_is_measured_without_replacement(words, tiny_recipe):
     system = scripted(words, {source: ("? and ? sees a child", rows)})
     dev = DevText([source], [["Max and Moritz sees a child"]])
     recipe = tiny_recipe.with_changes({"training.validation_beam_size": 1, "search.replace_unknown": True})
-    without = dev_bleu(system.model, words, dev, tiny_recipe.with_changes({"training.validation_beam_size": 1}))
+    without, _ = decoded_scores(
+        system.model, words, dev, tiny_recipe.with_changes({"training.validation_beam_size": 1})
+    )
     assert system.translate(dev.source)[0].text == dev.references[0][0]
-    assert dev_bleu(system.model, words, dev, recipe) == without < 100
+    assert decoded_scores(system.model, words, dev, recipe)[0] == without < 100
 
 
 def test_what_a_person_has_begun_with_stays_as_it_was_written(words):

@@ -42,7 +42,7 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     if run.origin.limitations:
         print(f"{run.origin.limitations[0].upper()}{run.origin.limitations[1:]}.\n")
     if len(validations):
-        columns = validations.columns.intersection(["step", "bleu", "perplexity", "seconds"], sort=False)
+        columns = validations.columns.intersection(["step", "bleu", "chrf", "perplexity", "seconds"], sort=False)
         print(validations[columns].round(2).to_string(index=False), "\n")
     if len(run.directions) > 1:
         print(f"best dev BLEU by direction: {_best_by_direction(run)}\n")
@@ -170,6 +170,28 @@ def unpack(
     """Make a run from the file of a packed run."""
     run = unpack_run(file, Workspace.find(), name)
     print(f"run {run.name}: {run.status}, {run.origin.limitations}")
+
+
+def average(
+    names: Annotated[list[str], typer.Argument(metavar="RUN", help="A run trained with training.keep_checkpoints.")],
+    name: Annotated[str, typer.Option(help="Name of the new run.")],
+    last: Annotated[
+        int | None, typer.Option(min=1, help="Number of its kept checkpoints, the last ones. (default: all)")
+    ] = None,
+) -> None:
+    """Make a run whose weights are the mean of the last checkpoints that a training kept."""
+    if len(names) > 1:
+        problem = f"runs {', '.join(map(repr, names))}: the mean of several trainings' weights translates nothing"
+        raise RunError(problem, f"name one, or translate with all: nmtlab translate {' --with '.join(names)}")
+    workspace = Workspace.find()
+    run = open_run(names[0], workspace)
+
+    from nmtlab.training.averaging import average_checkpoints  # after the name is checked: it loads torch
+
+    made = average_checkpoints(run, workspace.run_folder(name), last)
+    origin = made.log.metrics("end")["mean_of"].item()
+    print(f"run {made.name}: the mean of {run.name} after {', '.join(f'{step:,}' for step in origin['steps'])} updates")
+    print(f"next: nmtlab evaluate {made.name} --split dev")
 
 
 def _removable_folder(name: str, workspace: Workspace) -> Path:

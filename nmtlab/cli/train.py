@@ -16,6 +16,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.events import Event, OnEvent
 from nmtlab.training.tensorboard import event_writer
+from nmtlab.training.trackers import Tracker, tracker_writer
 from nmtlab.workspace import Workspace
 
 _RECIPE = "transformer-small"
@@ -67,6 +68,9 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard event files into the run's folder.")
     ] = False,
+    log: Annotated[
+        Tracker | None, typer.Option(help="Also log to the project 'nmtlab' of trackio or Weights & Biases.")
+    ] = None,
 ) -> None:
     """Train a system on a corpus.
 
@@ -109,7 +113,9 @@ def train(
     from nmtlab.training.parallel import Group
     from nmtlab.training.setup import train as train_run
 
-    watch, should_stop = _watchers(workspace.run_folder(name) if tensorboard else None)
+    writers = [event_writer(workspace.run_folder(name) / "tensorboard")] if tensorboard else []
+    writers += [tracker_writer(log, name, settings.fields())] if log else []
+    watch, should_stop = _watchers(writers)
     run = train_run(name, settings, text, workspace, resume, watch, should_stop, allow_overlap, minutes or math.inf)
     Group.leave()
     if run.status == "diverged":
@@ -148,16 +154,14 @@ def _further_corpus(named: str, workspace: Workspace) -> dict[str, Any]:
     raise CorpusError(problem, "name two of its languages, as CORPUS:en-gl")
 
 
-def _watchers(tensorboard: Path | None) -> tuple[OnEvent, Callable[[], bool]]:
-    """Return a handler of progress events, and a function that reports an interruption."""
-    should_stop, bar = interrupted(), ProgressBar()
-    if tensorboard is None:
-        return bar, should_stop
-    write = event_writer(tensorboard / "tensorboard")
+def _watchers(writers: Sequence[OnEvent]) -> tuple[OnEvent, Callable[[], bool]]:
+    """Return a handler of progress events, which are also written, and a function that reports an interruption."""
+    should_stop = interrupted()
+    handlers: list[OnEvent] = [ProgressBar(), *writers]
 
     def watch(event: Event) -> None:
-        bar(event)
-        write(event)
+        for handle in handlers:
+            handle(event)
 
     return watch, should_stop
 

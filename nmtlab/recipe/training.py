@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from nmtlab.recipe.section import Section
 
@@ -34,8 +34,17 @@ class TrainingSettings(Section):
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of input words randomly replaced by UNK (0.1 in thesis 3.3.3.1)."""
 
-    optimiser: Literal["adam", "adadelta"] = "adam"
-    """Adam with betas 0.9 and 0.999, or Adadelta with rho 0.95 (thesis 3.2.5.3)."""
+    optimiser: Literal["adam", "adamw", "adadelta", "sgd"] = "adam"
+    """Adam, AdamW (Loshchilov and Hutter 2019), Adadelta with rho 0.95 (thesis 3.2.5.3), or SGD without momentum."""
+
+    adam_beta1: float = Field(0.9, ge=0, lt=1)
+    """Decay β1 of Adam's and AdamW's mean of gradients."""
+
+    adam_beta2: float = Field(0.999, ge=0, lt=1)
+    """Decay β2 of Adam's and AdamW's mean of squared gradients; 0.98 in fairseq's recipes."""
+
+    weight_decay: float = Field(0.0, ge=0, lt=1)
+    """AdamW's decay of all weights, biases and embeddings included, times the learning rate; 0.01 is usual."""
 
     clip_norm: float = Field(1.0, gt=0)
     """Maximum global norm of the gradient; a larger one is scaled down to this."""
@@ -53,7 +62,7 @@ class TrainingSettings(Section):
     """Initial learning rate of NoWarmup, or the rate of the constant schedule."""
 
     decay_factor: float = Field(0.8, gt=0, lt=1)
-    """Factor applied to the rate when dev BLEU has not improved (ValDecay, NoWarmup); by perplexity below BLEU 1."""
+    """Factor applied to the rate when the dev score, as of select_by, has not improved (ValDecay, NoWarmup)."""
 
     decay_patience: int = Field(3, ge=1)
     """Evaluations without improvement before the rate decays."""
@@ -61,11 +70,20 @@ class TrainingSettings(Section):
     validate_every: int = Field(1000, ge=0)
     """Updates between evaluations (the thesis' 'epoch', Table 3.11); 0: at the end of every pass over the text."""
 
+    select_by: Literal["bleu", "chrf", "perplexity"] = "bleu"
+    """Dev score that decides the best checkpoint, patience and decay; perplexity decides if it is equal or below 1."""
+
+    keep_checkpoints: int = Field(0, ge=0, le=1000)
+    """Last evaluated checkpoints kept besides the best and the last, for 'nmtlab runs average'."""
+
+    average: float = Field(0.0, ge=0, lt=1)
+    """Weight τ of an update in a moving average of the weights, which is evaluated and kept as best (0: none)."""
+
     save_minutes: float = Field(15.0, ge=0)
     """Minutes between additional saves that training can be resumed from (0: save only at evaluations)."""
 
     validation_beam_size: int = Field(1, ge=1)
-    """Beam size of the decoding that dev BLEU is measured on; 1 (greedy) is the fastest."""
+    """Beam size of the decoding that dev BLEU and chrF are measured on; 1 (greedy) is the fastest."""
 
     max_evaluations: int = Field(200, ge=1)
     """Training ends after this many evaluations."""
@@ -75,3 +93,16 @@ class TrainingSettings(Section):
 
     min_learning_rate: float = Field(1e-6, ge=0)
     """Training ends when the rate has decayed below this."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "TrainingSettings":
+        for field, optimisers in _OPTIMISERS_WITH.items():
+            if getattr(self, field) != type(self).model_fields[field].default and self.optimiser not in optimisers:
+                raise ValueError(
+                    f"{field} is of {' and '.join(optimisers)}, not of optimiser {self.optimiser!r}; leave it out"
+                )
+        return self
+
+
+_OPTIMISERS_WITH = {"adam_beta1": ("adam", "adamw"), "adam_beta2": ("adam", "adamw"), "weight_decay": ("adamw",)}
+"""Fields that only some optimisers have."""

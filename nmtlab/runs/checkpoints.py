@@ -1,4 +1,4 @@
-"""The best and the last checkpoint of a run."""
+"""The best and the last checkpoint of a run, and the last ones that its training kept."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,21 @@ class Checkpoints:
         self._origin.check_model()
         return load_tensors(self.path(which), _FACTS[which])
 
+    def kept_path(self, step: int) -> Path:
+        """Return the path of a checkpoint kept besides the best and the last, existing or not."""
+        return self._folder / "checkpoints" / f"kept-{step:07d}.safetensors"
+
+    @property
+    def kept(self) -> dict[int, Path]:
+        """The checkpoints kept besides the best and the last, by step, in the order of training."""
+        files = (self._folder / "checkpoints").glob("kept-*.safetensors")
+        steps = sorted(int(file.stem.removeprefix("kept-")) for file in files)
+        return {step: self.kept_path(step) for step in steps}
+
+    def kept_weights(self, step: int) -> "dict[str, Tensor]":
+        """Return the named weights of a kept checkpoint; errors as of `weights`."""
+        return load_tensors(self.kept_path(step), BestFacts)[0]
+
     def optimiser(self, step: int) -> "tuple[dict[str, Tensor], dict[str, Any]]":
         """Return what training needs, besides the weights, to resume from the last checkpoint."""
         return load_tensors(self.optimiser_path(step), LastFacts)
@@ -50,7 +65,10 @@ class Checkpoints:
         if self.has_weights() and (stored := self._facts("best").get("bleu")) is not None:
             return stored
         validations = self._log.metrics("validation")
-        return float(validations["bleu"].max()) if len(validations) else None
+        if not len(validations):
+            return None
+        of_best = validations.loc[validations["step"] == self.best_step, "bleu"]
+        return float((of_best if len(of_best) else validations["bleu"]).max())
 
     @property
     def best_step(self) -> int | None:

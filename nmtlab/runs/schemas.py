@@ -74,8 +74,9 @@ class LastFacts(_Facts):
     seconds: float = Field(ge=0)
     factor: float
     best: float | None
+    best_chrf: float = 0.0
     best_perplexity: float | None = None
-    unscheduled: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    unscheduled: Annotated[list[float], Field(min_length=2, max_length=3)] | None = None
     since_best: NonNegativeInt
     evaluations: NonNegativeInt
     reported: NonNegativeInt | None = None
@@ -115,6 +116,7 @@ class _Validation(_Facts):
     bleu: float
     directions: dict[str, float] = {}
     perplexity: float | None = None
+    chrf: float | None = None
     seconds: float
 
 

@@ -27,9 +27,9 @@ class TrainingLog:
         """Return one kind of line of the training log.
 
         Args:
-            kind: `train` (loss, perplexity, tokens per second, gradient norm, rate), `validation` (BLEU,
-                perplexity; with several directions, BLEU is their mean, and `directions` has that of each) or `end`;
-                every line has `step` and `seconds`.
+            kind: `train` (loss, perplexity, tokens per second, gradient norm, rate), `validation` (BLEU, perplexity,
+                chrF if it selects the best checkpoint; with several directions, scores are means, and `directions` has
+                the BLEU of each) or `end`; every line has `step` and `seconds`.
         """
         lines = read_log(self._folder / METRICS, MetricsLine, "" if kind == "train" else _TRAIN_LINE)
         return pd.DataFrame([line for line in lines if line["kind"] == kind]).drop(columns="kind", errors="ignore")

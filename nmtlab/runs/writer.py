@@ -37,6 +37,13 @@ class RunWriter:
         """Save the best checkpoint so far: named weights, and facts about them (step, BLEU)."""
         _save(self.run.checkpoints.path("best"), weights, facts)
 
+    def save_kept(self, weights: "Mapping[str, Tensor]", facts: Mapping[str, Any], number: int) -> None:
+        """Save an evaluated checkpoint, and remove all but the last `number` of them; arguments as of `save_best`."""
+        if number:
+            _save(self.run.checkpoints.kept_path(facts["step"]), weights, facts)
+            for path in list(self.run.checkpoints.kept.values())[:-number]:
+                path.unlink()
+
     def save_last(
         self, weights: "Mapping[str, Tensor]", optimiser: "Mapping[str, Tensor]", facts: Mapping[str, Any]
     ) -> None:
@@ -88,8 +95,9 @@ class RunWriter:
         keep_lines(self.run.folder / METRICS, MetricsLine, lambda logged: logged["step"] <= limits[logged["kind"]])
         keep_lines(self.run.folder / GRADIENT_NORMS, GradientNormLine, lambda logged: logged["step"] <= line)
         keep_lines(self.run.folder / G_VALUES, GLine, lambda logged: logged["step"] <= step)
-        for file in self.run.log.embedding_norm_files:
-            if int(file.stem) > step:
+        norms = {int(file.stem): file for file in self.run.log.embedding_norm_files}
+        for files in (norms, self.run.checkpoints.kept):
+            for file in (file for made, file in files.items() if made > step):
                 file.unlink()
 
 

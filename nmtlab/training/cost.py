@@ -82,6 +82,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     operations = updates * update_operations(model, padded / 2, padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     wide = 30 * recipe.model.d_model + types[1] / 2 + 4 * recipe.model.inner_width
+    averages = int(settings.average > 0)
     activations = 4 * (padded / settings.accumulate) * wide
     return CostEstimate(
         pairs=pairs,
@@ -90,8 +91,8 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
         updates=updates,
         epochs=updates * padded * _FILLED / tokens,
         minutes=seconds / 60,
-        memory_mib=(450 * 2**20 + 16 * parameters + activations) / 2**20,
-        disk_mib=(16 * parameters + 4 * tokens) / 2**20,
+        memory_mib=(450 * 2**20 + (16 + 4 * averages) * parameters + activations) / 2**20,
+        disk_mib=((16 + 4 * (averages + settings.keep_checkpoints)) * parameters + 4 * tokens) / 2**20,
     )
 
 

@@ -49,7 +49,7 @@ class Validated:
     """Dev text was decoded and scored.
 
     With several directions, `bleu` is the mean of `directions`, otherwise empty: direction, such as `gl-en`, -> BLEU.
-    `best` is the BLEU of the best checkpoint, and `is_best` whether that is this one (by perplexity below BLEU 1).
+    `best` is the BLEU of the best checkpoint, and `is_best` whether that is this one. `chrf` is None if not measured.
     """
 
     step: int
@@ -60,6 +60,7 @@ class Validated:
     seconds_left: float
     directions: Mapping[str, float] = field(default_factory=dict)
     is_best: bool = False
+    chrf: float | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,19 @@ class Ended:
 
 Event = Preparing | Inheritance | Prepared | Progress | Validated | Hint | Ended
 OnEvent = Callable[[Event], None]
+
+
+def curves(event: Event) -> dict[str, float]:
+    """Return the points that an event adds to curves, by the curve's name: `train/loss`, `dev/bleu`."""
+    if isinstance(event, Progress):
+        named = ("loss", "perplexity", "tokens_per_second", "gradient_norm", "rate")
+        points = {f"train/{name}": getattr(event, name) for name in named}
+        return points | {f"train/loss/{name}": value for name, value in event.terms.items()}
+    if isinstance(event, Validated):
+        points = {"dev/bleu": event.bleu, "dev/perplexity": event.perplexity}
+        points |= {} if event.chrf is None else {"dev/chrf": event.chrf}
+        return points | {f"dev/bleu/{direction}": value for direction, value in event.directions.items()}
+    return {}
 
 
 def ignore(event: Event) -> None:

@@ -20,6 +20,7 @@ from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText
 from nmtlab.text.corpora.corpus import Direction
+from nmtlab.training.averaging import MovingAverage
 from nmtlab.training.cost import peak_operations, update_operations
 from nmtlab.training.events import Ended, Hint, OnEvent, Prepared, Preparing, Progress, Validated
 from nmtlab.training.inheritance import Inheritance
@@ -29,7 +30,7 @@ from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import checkpoint_facts, last_checkpoint, restore_evaluations
 from nmtlab.training.schedules import Schedule
 from nmtlab.training.step import Stepper
-from nmtlab.training.stopping import NOISE_BLEU, DevScore, EarlyStopping
+from nmtlab.training.stopping import NOISE, DevScore, EarlyStopping
 from nmtlab.training.stream import BatchStream
 from nmtlab.training.transfer import freeze, inherit
 from nmtlab.training.validation import DevScores, dev_scores, embedding_norms, g_values
@@ -64,6 +65,7 @@ class Trainer:
         self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
         freeze(self.model, recipe.transfer)
         self.stepper = Stepper(self.model, recipe, run.pipeline, group)
+        self.average = MovingAverage(self.stepper.parameters, self.settings.average)
         assert not isinstance(recipe.model, PhraseSettings)
         self.schedule = Schedule(self.settings, recipe.model.d_model)
         self.stopping = EarlyStopping(self.settings)
@@ -120,6 +122,8 @@ class Trainer:
         load_weights(self.model, weights)
         load_moments(own.optimiser, own.parameters, own.moments, kept, facts["step"])
         self.step, self.seconds_before = facts["step"], facts["seconds"]
+        if self.step:
+            self.average.load(kept)
         self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
         restore_evaluations(facts, self.schedule, self.stopping)
         self.meter.restore(facts.get("pending", []), self.device)
@@ -166,6 +170,7 @@ class Trainer:
     def _update(self, batches: Sequence[Batch[np.ndarray]]) -> None:
         self.step += 1
         self.meter.updates.append(self.stepper.update(self.step, batches, self.schedule.rate(self.step)))
+        self.average.update(self.step)
 
     def _report(self, on_event: OnEvent) -> bool:
         """Log the updates since the last report; return whether all of them were finite."""
@@ -192,26 +197,34 @@ class Trainer:
 
     def _validate(self, on_event: OnEvent, scheduled: bool = True) -> None:
         self.evaluated_at = self.step
+        with self.average.in_use():
+            self._evaluate(on_event, scheduled)
+        self.meter.restart()
+
+    def _evaluate(self, on_event: OnEvent, scheduled: bool) -> None:
+        """Score the model as it is, log its scores and probes, and save it if it is the best or to be kept."""
         scores = DevScores(0.0, 0.0, {})
         if self.group.is_main:
             scores = dev_scores(self.model, self.run.pipeline, self.dev, self.recipe)
-        bleu, perplexity, directions = self.group.broadcast(scores)
-        is_best = self.stopping.evaluated(DevScore(bleu, perplexity), scheduled)
+        bleu, perplexity, directions, chrf = self.group.broadcast(scores)
+        is_best = self.stopping.evaluated(DevScore(bleu, perplexity, chrf or 0.0), scheduled)
         if scheduled:
             self.schedule.evaluated(self.step, self.stopping.since_best)
         if self.group.is_main:
-            each = {"directions": directions} if directions else {}
+            more = ({"directions": directions} if directions else {}) | ({} if chrf is None else {"chrf": chrf})
             seconds = round(self.seconds, 3)
-            self.writer.log("validation", self.step, bleu=bleu, **each, perplexity=perplexity, seconds=seconds)
+            self.writer.log("validation", self.step, bleu=bleu, **more, perplexity=perplexity, seconds=seconds)
             self.writer.log_g(self.step, g_values(self.model))
             self.writer.save_embedding_norms(self.step, embedding_norms(self.model))
+            facts = {"step": self.step, "bleu": bleu}
             if is_best:
-                self.writer.save_best(self._weights(), {"step": self.step, "bleu": bleu})
+                self.writer.save_best(self._weights(), facts)
+            if scheduled:  # so that a resumed training keeps what one that was not stopped would have kept
+                self.writer.save_kept(self._weights(), facts, self.settings.keep_checkpoints)
         left, best = self._seconds_left(), self.stopping.kept.bleu
-        on_event(Validated(self.step, bleu, perplexity, best, self.seconds, left, directions, is_best))
-        if scheduled and self.stopping.evaluations == _HINT_AFTER and self.stopping.kept.bleu < NOISE_BLEU:
+        on_event(Validated(self.step, bleu, perplexity, best, self.seconds, left, directions, is_best, chrf))
+        if scheduled and self.stopping.evaluations == _HINT_AFTER and self.stopping.kept.bleu < NOISE:
             on_event(Hint(hint(self.recipe)))
-        self.meter.restart()
 
     def _save(self, pending: Sequence[Update] = ()) -> None:
         """Save all that is needed to resume; `pending` are the updates since the last full line of the log."""
@@ -220,7 +233,7 @@ class Trainer:
         if not self.group.is_main:
             return
         own = self.stepper
-        kept = moments(own.optimiser, own.parameters, own.moments, self.step)
+        kept = moments(own.optimiser, own.parameters, own.moments, self.step) | self.average.state()
         facts = checkpoint_facts(self.step, self.stream, self.seconds, self.schedule, self.stopping, noted)
         self.writer.save_last(self._weights(), kept, facts)
 

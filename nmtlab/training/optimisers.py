@@ -1,6 +1,6 @@
-"""Optimisers (thesis 3.2.5.3, 3.3.3.1)."""
+"""Optimisers (thesis 3.2.5.3, 3.3.3.1), and their state."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -15,21 +15,29 @@ _REMEDY = "use the run's checkpoint, or train again"
 def optimiser_for(
     settings: TrainingSettings, parameters: Iterable[nn.Parameter]
 ) -> tuple[torch.optim.Optimizer, tuple[str, ...]]:
-    """Return the recipe's optimiser, with no learning rate set yet, and the names of its state for each parameter."""
+    """Return the recipe's optimiser, with no learning rate set yet, and the names of its state for each parameter.
+
+    AdamW decays all parameters, as those of torch and fairseq do.
+    """
     if settings.optimiser == "adadelta":
         return torch.optim.Adadelta(parameters, rho=0.95, eps=1e-6), ("square_avg", "acc_delta")
-    return torch.optim.Adam(parameters, betas=(0.9, 0.999), eps=1e-8, fused=True), ("exp_avg", "exp_avg_sq")
+    if settings.optimiser == "sgd":
+        return torch.optim.SGD(parameters), ()
+    kind = torch.optim.AdamW if settings.optimiser == "adamw" else torch.optim.Adam
+    betas = settings.adam_beta1, settings.adam_beta2
+    made = kind(parameters, betas=betas, eps=1e-8, weight_decay=settings.weight_decay, fused=True)
+    return made, ("exp_avg", "exp_avg_sq")
 
 
 def moments(
-    optimiser: torch.optim.Optimizer, parameters: Mapping[str, nn.Parameter], kept: Iterable[str], step: int
+    optimiser: torch.optim.Optimizer, parameters: Mapping[str, nn.Parameter], kept: Collection[str], step: int
 ) -> dict[str, Tensor]:
     """Return the state that `load_moments` restores; arguments as there.
 
     A parameter of one language misses the updates of others: its number of updates is kept if it is not `step`.
     """
     found: dict[str, Tensor] = {}
-    for name, parameter in parameters.items():
+    for name, parameter in parameters.items() if kept else ():
         state = optimiser.state[parameter]
         found |= {f"{key}.{name}": state.get(key, torch.zeros_like(parameter)) for key in kept}
         made = state.get(_STEP, torch.zeros(()))
@@ -52,12 +60,13 @@ def load_moments(
         RunError: a tensor is missing, or differs in shape or type from its parameter.
     """
     for name, parameter in parameters.items():
-        moments = {key: _moment(f"{key}.{name}", tensors, parameter) for key in kept}
+        moments = {key: saved_tensor(f"{key}.{name}", tensors, parameter) for key in kept}
         made = tensors.get(f"{_STEP}.{name}", torch.tensor(float(step)))
         optimiser.state[parameter] = {**moments, _STEP: made.to(parameter.device)}
 
 
-def _moment(name: str, tensors: Mapping[str, Tensor], parameter: nn.Parameter) -> Tensor:
+def saved_tensor(name: str, tensors: Mapping[str, Tensor], parameter: nn.Parameter) -> Tensor:
+    """Return a tensor of a parameter's state, on its device; errors as of `load_moments`."""
     if name not in tensors:
         raise RunError(f"optimiser's {name!r}: missing", _REMEDY)
     tensor = tensors[name]

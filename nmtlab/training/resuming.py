@@ -121,6 +121,7 @@ def checkpoint_facts(
         "seconds": seconds,
         "factor": schedule.factor,
         "best": stopping.best.bleu if stopping.evaluations else None,
+        "best_chrf": stopping.best.chrf,
         "best_perplexity": stopping.best.perplexity if math.isfinite(stopping.best.perplexity) else None,
         "unscheduled": list(stopping.unscheduled) if math.isfinite(sum(stopping.unscheduled)) else None,
         "since_best": stopping.since_best,
@@ -136,5 +137,6 @@ def restore_evaluations(facts: dict[str, Any], schedule: Schedule, stopping: Ear
     perplexity = facts.get("best_perplexity")  # version 0.1 did not note it: the next tie then counts as better
     stopping.unscheduled = DevScore(*facts.get("unscheduled") or ())
     if facts["best"] is not None:
-        stopping.best = DevScore(facts["best"], math.inf if perplexity is None else perplexity)
+        chrf = facts.get("best_chrf", 0.0)
+        stopping.best = DevScore(facts["best"], math.inf if perplexity is None else perplexity, chrf)
     stopping.since_best, stopping.evaluations = facts["since_best"], facts["evaluations"]

@@ -2,24 +2,25 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from nmtlab.recipe.training import TrainingSettings
 
-NOISE_BLEU = 1.0
-"""Dev BLEUs up to this count as equal: below it, they differ by a few n-grams found by chance."""
+NOISE = 1.0
+"""Dev BLEU or chrF up to this count as equal: below it, they differ by a few n-grams found by chance."""
 
 
 class DevScore(NamedTuple):
-    """The scores of one evaluation that decide whether it is the best: dev BLEU (0 to 100) and dev perplexity."""
+    """The scores of one evaluation: dev BLEU (0 to 100), dev perplexity and, if measured, dev chrF (0 to 100)."""
 
     bleu: float = -math.inf
     perplexity: float = math.inf
+    chrf: float = 0.0
 
-    def is_better_than(self, other: "DevScore") -> bool:
-        """Return whether its BLEU is higher, or is as high, or as good as zero too, with a lower perplexity."""
-        bleu, other_bleu = max(self.bleu, NOISE_BLEU), max(other.bleu, NOISE_BLEU)
-        return bleu > other_bleu if bleu != other_bleu else self.perplexity < other.perplexity
+    def is_better_than(self, other: "DevScore", by: Literal["bleu", "chrf", "perplexity"] = "bleu") -> bool:
+        """Return whether its score is higher, or is as high, or as good as zero too, with a lower perplexity."""
+        mine, theirs = (0.0 if by == "perplexity" else max(getattr(one, by), NOISE) for one in (self, other))
+        return mine > theirs if mine != theirs else self.perplexity < other.perplexity
 
 
 @dataclass
@@ -40,12 +41,12 @@ class EarlyStopping:
     @property
     def kept(self) -> DevScore:
         """The evaluation of the best checkpoint."""
-        return self.unscheduled if self.unscheduled.is_better_than(self.best) else self.best
+        return self.unscheduled if self._is_better(self.unscheduled, self.best) else self.best
 
     def evaluated(self, score: DevScore, scheduled: bool = True) -> bool:
         """Record an evaluation, and return whether its checkpoint is the best so far."""
-        improved = not self.evaluations or score.is_better_than(self.best)
-        is_best = improved and not self.unscheduled.is_better_than(score)
+        improved = not self.evaluations or self._is_better(score, self.best)
+        is_best = improved and not self._is_better(self.unscheduled, score)
         if not scheduled:
             self.unscheduled = score if is_best else self.unscheduled
             return is_best
@@ -58,3 +59,6 @@ class EarlyStopping:
     def ended(self) -> bool:
         """Whether the maximal number of evaluations is reached, or too many have passed without improvement."""
         return self.evaluations >= self.settings.max_evaluations or self.since_best >= self.settings.patience
+
+    def _is_better(self, score: DevScore, other: DevScore) -> bool:
+        return score.is_better_than(other, self.settings.select_by)

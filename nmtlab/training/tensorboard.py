@@ -3,12 +3,7 @@
 from pathlib import Path
 
 from nmtlab.errors import missing_package
-from nmtlab.training.events import Event, OnEvent, Progress, Validated
-
-_LOGGED = {
-    "train": ("loss", "perplexity", "tokens_per_second", "gradient_norm", "rate"),
-    "dev": ("bleu", "perplexity"),
-}
+from nmtlab.training.events import Event, OnEvent, Progress, Validated, curves
 
 
 def event_writer(folder: Path) -> OnEvent:
@@ -28,13 +23,8 @@ def event_writer(folder: Path) -> OnEvent:
             return
         if not writers:  # the run's folder does not exist before the first event
             writers.append(SummaryWriter(str(folder)))
-        kind = "train" if isinstance(event, Progress) else "dev"
-        for name in _LOGGED[kind]:
-            writers[0].add_scalar(f"{kind}/{name}", getattr(event, name), event.step)
-        for name, value in (event.terms if isinstance(event, Progress) else {}).items():
-            writers[0].add_scalar(f"train/loss/{name}", value, event.step)
-        for direction, value in (event.directions if isinstance(event, Validated) else {}).items():
-            writers[0].add_scalar(f"dev/bleu/{direction}", value, event.step)
+        for name, value in curves(event).items():
+            writers[0].add_scalar(name, value, event.step)
         writers[0].flush()
 
     return write

@@ -1,4 +1,4 @@
-"""What is measured at each evaluation: dev BLEU of decoded text, dev perplexity, and norms for the figures."""
+"""What is measured at each evaluation: scores of decoded dev text, dev perplexity, and norms for the figures."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from nmtlab.evaluation.scores import bleu, default_tokenizer, perplexity
+from nmtlab.evaluation.scores import bleu, chrf, default_tokenizer, perplexity
 from nmtlab.models.interface import Inspectable, Searchable, Trainable, TranslationModel, on_device
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.recipe import Recipe
@@ -29,38 +29,49 @@ class DevScores(NamedTuple):
         bleu: the mean over directions.
         perplexity: over all dev text.
         directions: direction, such as `gl-en`, -> BLEU; empty if there is only one.
+        chrf: the mean over directions; None if it is not what the best checkpoint is selected by.
     """
 
     bleu: float
     perplexity: float
     directions: dict[str, float]
+    chrf: float | None = None
 
 
 def dev_scores(
     model: TranslationModel, pipeline: Pipeline, dev: Mapping[Direction, DevText], recipe: Recipe
 ) -> DevScores:
     """Return the scores of the dev text of each direction, one or more."""
-    bleu, total, tokens = {}, 0.0, 0
+    decoded, total, tokens = {}, 0.0, 0
     for direction, text in dev.items():
         directed = model.directed(*direction), pipeline.directed(*direction)
-        bleu["-".join(direction)] = dev_bleu(*directed, text, recipe)
+        decoded["-".join(direction)] = decoded_scores(*directed, text, recipe)
         more, scored, _ = _negative_log_likelihood(*directed, text.source, text.references[0])
         total, tokens = total + more, tokens + scored
-    mean = sum(bleu.values()) / len(bleu)
-    return DevScores(mean, perplexity(total, tokens), bleu if len(bleu) > 1 else {})
+    bleus = {name: scores[0] for name, scores in decoded.items()}
+    chrfs = [scores[1] for scores in decoded.values() if scores[1] is not None]
+    return DevScores(
+        bleu=sum(bleus.values()) / len(bleus),
+        perplexity=perplexity(total, tokens),
+        directions=bleus if len(bleus) > 1 else {},
+        chrf=sum(chrfs) / len(chrfs) if chrfs else None,
+    )
 
 
-def dev_bleu(model: Searchable, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> float:
-    """Return sacrebleu's BLEU on the dev text, decoded with the recipe's validation beam; UNKs are not replaced.
+def decoded_scores(model: Searchable, pipeline: Pipeline, dev: DevText, recipe: Recipe) -> tuple[float, float | None]:
+    """Return BLEU and, if the recipe selects by it, chrF of the dev text, decoded with its validation beam.
 
-    Model and pipeline are in use for the direction of the text.
+    UNKs are not replaced. Model and pipeline are in use for the direction of the text.
     """
     settings = recipe.search.model_copy(
         update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False}
     )
-    translations = Translator(model, pipeline, settings).translate(dev.source)
-    texts = [translation.text for translation in translations]
-    return bleu(texts, dev.references, default_tokenizer(pipeline.target.language)).value
+    texts = [translation.text for translation in Translator(model, pipeline, settings).translate(dev.source)]
+    by_chrf = recipe.training.select_by == "chrf"
+    return (
+        bleu(texts, dev.references, default_tokenizer(pipeline.target.language)).value,
+        chrf(texts, dev.references).value if by_chrf else None,
+    )
 
 
 def text_perplexity(

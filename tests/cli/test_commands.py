@@ -263,7 +263,7 @@ def test_training_makes_a_run_named_after_corpus_recipe_and_seed_with_the_settin
 def test_a_stopped_training_names_what_is_of_use_next(nmtlab, data, monkeypatch):
     resume, longer = "nmtlab train tiny --name cut --resume", ("--set", "training.max_evaluations=1000")
     with monkeypatch.context() as patched:
-        patched.setattr("nmtlab.cli.train._watchers", lambda tensorboard: (lambda event: None, lambda: True))
+        patched.setattr("nmtlab.cli.train._watchers", lambda writers: (lambda event: None, lambda: True))
         said = nmtlab("train", "tiny", "--recipe", "tiny.toml", "--name", "cut", *longer)
     assert said.out.splitlines()[-1] == f"run cut: stopped; next: {resume}"
     said = nmtlab("train", "tiny", "--name", "cut", "--resume", "--minutes", 0.01, "--threads", 1)

@@ -79,6 +79,7 @@ def test_another_direction_is_refused(nmtlab, stopped):
     ("words", "problem"),
     [
         (("--set", "model.d_model=128"), "model.d_model = 16, not 128"),
+        (("--set", "training.select_by=chrf"), "training.select_by = 'bleu', not 'chrf'"),
         (("--seed", "77"), "training.seed = 1, not 77"),
         (("--set", "machine.precision=bf16"), "machine.precision = 'fp32', not 'bf16'"),
         (("--recipe", "untied"), "text.word_rules = 'moses', not 'unicode'"),

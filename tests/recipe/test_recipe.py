@@ -355,6 +355,16 @@ SETTING_ERRORS = {
     "search.beam_size=100000000": "recipe: search.beam_size = 100000000 is not allowed; input should be less than or",
     "machine.threads=100000": "recipe: machine.threads = 100000 is not allowed; input should be less than or equal to",
     "training.seed=999999999999999999999999999999": "recipe: training.seed = 999999999999999999999999999999 is not",
+    "training.select_by=ter": "recipe: training.select_by = 'ter' is not allowed; input should be 'bleu', 'chrf' or "
+    "'perplexity'",
+    "training.optimiser=lion": "recipe: training.optimiser = 'lion' is not allowed; input should be 'adam', 'adamw', "
+    "'adadelta' or 'sgd'",
+    "training.weight_decay=0.1": "recipe: training: weight_decay is of adamw, not of optimiser 'adam'; leave it out",
+    "training.weight_decay=-1": "recipe: training.weight_decay = -1 is not allowed; input should be greater than or",
+    "training.adam_beta1=1": "recipe: training.adam_beta1 = 1 is not allowed; input should be less than 1",
+    "training.adam_beta2=nan": "recipe: training.adam_beta2 = nan is not allowed; input should be",
+    "training.average=1.5": "recipe: training.average = 1.5 is not allowed; input should be less than 1",
+    "training.keep_checkpoints=2.5": "recipe: training.keep_checkpoints = 2.5 is not allowed; input should be a valid",
     "text.vocabulary_size=3000000000": "recipe: text.vocabulary_size = 3000000000 is not allowed; input should be less",
     "model=3": "recipe: model = 3 is not allowed; input should be a valid dictionary",
 }  # fmt: skip
@@ -363,6 +373,13 @@ SETTING_ERRORS = {
 @pytest.mark.parametrize("setting", SETTING_ERRORS)
 def test_a_bad_setting_is_named_with_its_remedy(setting):
     assert problem(Recipe().with_settings, [setting]).startswith(SETTING_ERRORS[setting])
+
+
+def test_what_only_some_optimisers_have_is_refused_with_others():
+    message = problem(Recipe().with_settings, ["training.optimiser=sgd", "training.adam_beta1=0.8"])
+    assert message == "recipe: training: adam_beta1 is of adam and adamw, not of optimiser 'sgd'; leave it out"
+    adamw = Recipe().with_settings(["training.optimiser=adamw", "training.adam_beta1=0.8", "training.weight_decay=0.1"])
+    assert adamw.training.weight_decay == 0.1
 
 
 def test_a_fixed_g_needs_a_scale_norm():

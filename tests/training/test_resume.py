@@ -46,10 +46,12 @@ def test_one_seed_repeats_bit_for_bit(trained, tiny_corpus, tiny_recipe, workspa
 
 
 @pytest.mark.full
-def test_a_killed_training_resumes_with_the_same_losses(trained, tiny_corpus, tiny_recipe, workspace):
-    whole, _ = trained
+@pytest.mark.parametrize("changes", [{}, {"training.average": 1e-2, "training.keep_checkpoints": 2}])
+def test_a_killed_training_resumes_with_the_same_losses(changes, trained, tiny_corpus, tiny_recipe, workspace):
+    wanted = tiny_recipe.with_changes(changes)
+    whole = train("whole", wanted, tiny_corpus, workspace) if changes else trained[0]
     recipe = workspace.data / "recipe.toml"
-    tiny_recipe.save(recipe)
+    wanted.save(recipe)
     words = command("train", str(tiny_corpus.folder), "--recipe", str(recipe), "--name", "killed", data=workspace.data)
     process = subprocess.Popen(
         words, env=environment(workspace.data), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -79,6 +81,9 @@ def test_a_killed_training_resumes_with_the_same_losses(trained, tiny_corpus, ti
     )
     assert same_weights(killed, whole)
     assert same_weights(killed, whole, "best")
+    assert [path.read_bytes() for path in killed.checkpoints.kept.values()] == [
+        path.read_bytes() for path in whole.checkpoints.kept.values()
+    ]
 
 
 @pytest.mark.parametrize("schedule", ["inverse-sqrt", "validation-decay", "no-warmup"])

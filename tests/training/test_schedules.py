@@ -10,7 +10,7 @@ from nmtlab.recipe import TrainingSettings
 from nmtlab.recipe.migrate import migrate
 from nmtlab.runs.archive import ENDING, read_archive
 from nmtlab.training.schedules import Schedule
-from nmtlab.training.stopping import NOISE_BLEU, DevScore, EarlyStopping
+from nmtlab.training.stopping import NOISE, DevScore, EarlyStopping
 from nmtlab.workspace import EVIDENCE
 
 D = 512
@@ -79,8 +79,26 @@ def test_equal_and_next_to_no_bleu_is_decided_by_perplexity(bleus):
     assert falling.best == DevScore(bleus[-1], 892.0)
 
 
+def test_a_chrf_that_stays_0_spends_neither_patience_nor_rate_while_perplexity_falls():
+    made = schedule("no-warmup", select_by="chrf", patience=3, decay_patience=2)
+    stopping = EarlyStopping(made.settings)
+    for number in range(9):
+        assert stopping.evaluated(DevScore(bleu=9.0 - number, perplexity=900.0 - number, chrf=0.0))
+        made.evaluated(number + 1, stopping.since_best)
+    assert (made.factor, stopping.since_best, stopping.ended) == (1.0, 0, False)
+
+
+@pytest.mark.parametrize(("by", "best"), [("bleu", [0, 1]), ("chrf", [0, 2, 3]), ("perplexity", [0, 3])])
+def test_the_recipe_names_the_score_that_decides_and_perplexity_decides_ties(by, best):
+    scores = [DevScore(10, 5.0, 30), DevScore(12, 6.0, 29), DevScore(9, 7.0, 31), DevScore(9, 4.0, 31)]
+    stopping = EarlyStopping(TrainingSettings(select_by=by))
+    assert [number for number, score in enumerate(scores) if stopping.evaluated(score)] == best
+    assert stopping.kept == scores[best[-1]]
+    assert stopping.since_best == len(scores) - 1 - best[-1]
+
+
 def test_bleu_above_noise_decides_whatever_the_perplexity():
-    assert DevScore(NOISE_BLEU + 0.01, 900.0).is_better_than(DevScore(NOISE_BLEU, 5.0))
+    assert DevScore(NOISE + 0.01, 900.0).is_better_than(DevScore(NOISE, 5.0))
     assert DevScore(1.5, 900.0).is_better_than(DevScore(1.4, 5.0))
     assert not DevScore(1.4, 5.0).is_better_than(DevScore(1.5, 900.0))
 
@@ -149,7 +167,7 @@ def decisions(settings: TrainingSettings, evaluations: list[dict], by_bleu_alone
     best, end, factors = 0, 0, []
     for one in evaluations:
         perplexity = math.inf if by_bleu_alone else one["perplexity"]
-        bleu = one["bleu"] + NOISE_BLEU if by_bleu_alone else one["bleu"]  # above noise, in the same order
+        bleu = one["bleu"] + NOISE if by_bleu_alone else one["bleu"]  # above noise, in the same order
         best = one["step"] if stopping.evaluated(DevScore(bleu, perplexity)) else best
         made.evaluated(one["step"], stopping.since_best)
         factors.append(made.factor)
@@ -176,4 +194,4 @@ def test_the_trainings_of_the_evidence_end_and_choose_their_best_as_by_bleu_alon
             different[path.name] = max(one["bleu"] for one in evaluations)
     assert replayed > 700
     assert len(different) <= 1  # one that learned nothing: its eight dev BLEUs are 0.01
-    assert all(bleu < NOISE_BLEU for bleu in different.values())
+    assert all(bleu < NOISE for bleu in different.values())

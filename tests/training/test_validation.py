@@ -12,7 +12,7 @@ from nmtlab.text.checks.inspection import check_texts
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import BOS
 from nmtlab.training.setup import train
-from nmtlab.training.validation import dev_bleu, text_perplexity
+from nmtlab.training.validation import decoded_scores, text_perplexity
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,24 @@ def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_c
     texts = [translation.text for translation in greedy.translate(dev.source)]
     expected = sacrebleu.corpus_bleu(texts, dev.references).score
     assert 0 < expected < 100
-    assert dev_bleu(system.model, system.pipeline, dev, run.recipe) == pytest.approx(expected)
+    assert decoded_scores(system.model, system.pipeline, dev, run.recipe)[0] == pytest.approx(expected)
     assert expected == pytest.approx(run.log.metrics("validation")["bleu"].max())
+
+
+@pytest.mark.parametrize(("by", "column", "best"), [("chrf", "chrf", "max"), ("perplexity", "perplexity", "min")])
+def test_another_score_selects_the_best_checkpoint(by, column, best, tiny_corpus, tiny_recipe, workspace):
+    changes = {"training.select_by": by, "training.validate_every": 10, "training.lr_scale": 3.0}
+    run = train("selected", tiny_recipe.with_changes(changes), tiny_corpus, workspace)
+    log = run.log.metrics("validation").set_index("step")
+    assert run.checkpoints.best_step == getattr(log[column], f"idx{best}")()
+    assert run.checkpoints.best_bleu == log["bleu"][run.checkpoints.best_step]
+    if by == "chrf":
+        greedy = open_system(run, run.recipe.search.model_copy(update={"beam_size": 1}))
+        texts = [translation.text for translation in greedy.translate(list(tiny_corpus.lines("dev", "de")))]
+        expected = sacrebleu.corpus_chrf(texts, tiny_corpus.references("dev")).score
+        assert log["chrf"].max() == pytest.approx(expected)
+    else:
+        assert "chrf" not in log
 
 
 def test_dev_bleu_is_of_targets_within_the_limit_on_their_tokens(tiny_corpus, tiny_recipe, workspace):
@@ -87,7 +103,7 @@ def test_validation_leaves_the_model_in_the_mode_it_was_in(system, run, tiny_cor
     dev = check_texts([tiny_corpus])[0][tiny_corpus.direction]
     for training in (True, False):
         system.model.train(training)
-        dev_bleu(system.model, system.pipeline, dev, run.recipe)
+        decoded_scores(system.model, system.pipeline, dev, run.recipe)
         assert {module.training for module in system.model.modules()} == {training}
         text_perplexity(system.model, system.pipeline, dev.source[:2], dev.references[0][:2])
         assert {module.training for module in system.model.modules()} == {training}
