@@ -34,7 +34,7 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     """
     run = open_run(name, Workspace.find())
     validations = run.log.metrics("validation")
-    print(f"run {run.name}: {run.status}\n")
+    print(f"run {run.name}: {run.log.mean_of or run.status}\n")
     if run.overlap:
         print(f"{run.overlap}.\n")
     if run.inheritance:
@@ -189,8 +189,7 @@ def average(
     from nmtlab.training.averaging import average_checkpoints  # after the name is checked: it loads torch
 
     made = average_checkpoints(run, workspace.run_folder(name), last)
-    origin = made.log.metrics("end")["mean_of"].item()
-    print(f"run {made.name}: the mean of {run.name} after {', '.join(f'{step:,}' for step in origin['steps'])} updates")
+    print(f"run {made.name}: {made.log.mean_of}")
     print(f"next: nmtlab evaluate {made.name} --split dev")
 
 

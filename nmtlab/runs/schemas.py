@@ -120,11 +120,18 @@ class _Validation(_Facts):
     seconds: float
 
 
+class _MeanOf(_Facts):
+    run: str
+    steps: list[NonNegativeInt]
+    weights: list[str]
+
+
 class _End(_Facts):
     kind: Literal["end"]
     step: NonNegativeInt
     status: Literal["finished", "stopped", "diverged"]
     seconds: float
+    mean_of: _MeanOf | None = None
 
 
 class MetricsLine(RootModel):

@@ -7,6 +7,7 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 
+from nmtlab.errors import printable
 from nmtlab.reading import reading
 from nmtlab.runs.log import last_line, read_log
 from nmtlab.runs.schemas import GLine, GradientNormLine, MetricsLine
@@ -43,6 +44,13 @@ class TrainingLog:
     def last_step(self) -> int:
         """The last step in the training log; 0 if there is none."""
         return last["step"] if (last := self.last) else 0
+
+    @property
+    def mean_of(self) -> str:
+        """Which checkpoints its weights are the mean of, without a full stop; empty if it was trained."""
+        made = (self.last or {}).get("mean_of")
+        steps = ", ".join(f"{step:,}" for step in made["steps"]) if made else ""
+        return printable(f"the mean of {made['run']} after {steps} updates") if made else ""
 
     def gradient_norms(self) -> pd.DataFrame:
         """Return the gradient's global norm before clipping at every update: `step`, `norm`."""
