@@ -135,6 +135,7 @@ def test_of_a_thousand_runs_only_new_ones_are_opened_when_a_page_is(runs, monkey
     assert len(rows(chooser)) == 1001
 
 
+@pytest.mark.full
 def test_what_packed_runs_cannot_do_is_said_in_short_and_folded():
     chooser = RunChooser(Workspace(Path(__file__).parents[2] / "data"), first=["small-tr-en.tied.s1"])
     short = "half-precision weights: translates, cannot be trained further; log p ± 0.01"
