@@ -38,7 +38,7 @@ def row_label(row: Row, scale: Scale) -> str:
 
     A row that is not run at this scale has the text of the thesis.
     """
-    setup = next((one for one in (row.at[scale], row.at.get("thesis")) if isinstance(one, Setup)), None)
+    setup = next((one for one in (row.at.get(scale), row.at.get("thesis")) if isinstance(one, Setup)), None)
     if setup is None:
         return row.name
     title = text_title(setup.corpus)

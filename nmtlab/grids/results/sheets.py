@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import pandas as pd
 
 from nmtlab.analysis.metrics import find_metric, find_metrics
-from nmtlab.grids.declared.declaration import Scale, Table
+from nmtlab.grids.declared.declaration import GRID, Scale, Table
 from nmtlab.grids.declared.labels import caveats, labelled, system_labels
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.results.judgement import NOT_KEPT, RULE
@@ -93,8 +93,32 @@ def estimate_sheet(table: Table, scale: Scale, cells: pd.DataFrame) -> Sheet:
     return Sheet(_title(table, scale), columns, rows, columns[2:], [whole, *(f"  {reason}" for reason in left_out)])
 
 
+def decisions(table: Table, scale: Scale, lines: pd.DataFrame) -> list[str]:
+    """Return a sentence for each difference to the baseline: how it was decided, or why it is not, and what would help.
+
+    Args:
+        table, scale: what was run.
+        lines: of `summary`.
+    """
+    compared = labelled(lines[lines["verdict"] != ""], table, scale)
+    baseline = system_labels(table).get(table.baseline, "")
+    return [_decision(line, baseline) for line in compared.itertuples()]
+
+
+def _decision(line: object, baseline: str) -> str:
+    where = f"{line.row}, {find_metric(line.metric).label}"
+    difference = _with_interval(line.difference, line.low, line.high, "+.2f")
+    if line.verdict in ("better", "worse"):
+        return f"{where}: {line.column} is {line.verdict} than {baseline} ({difference})"
+    if line.verdict == "equivalent":
+        return f"{where}: {line.column} and {baseline} are equivalent ({difference}; bound {line.bound:g})"
+    known = "" if line.difference != line.difference else f"{difference}; "
+    more = "" if pd.isna(line.seeds_needed) else f"; about {line.seeds_needed} seeds would decide it"
+    return f"{where}: undecided between {line.column} and {baseline} ({known}{line.reason or line.verdict}{more})"
+
+
 def _title(table: Table, scale: Scale) -> str:
-    return f"{table.name} {scale}: {table.title}"
+    return f"{table.name}: {table.title}" if scale == GRID else f"{table.name} {scale}: {table.title}"
 
 
 def _seeds(cells: pd.DataFrame) -> str:
