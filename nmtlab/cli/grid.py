@@ -65,5 +65,5 @@ def _page(results: "Results") -> str:
     except ImportError as error:
         raise missing_package("ipywidgets") from error
     page = TablesPage(results.workspace)
-    page.table.value = results.name
+    page.table.value, page.state["open"].value = results.name, "behind,sources"
     return page.saved()

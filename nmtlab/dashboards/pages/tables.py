@@ -1,4 +1,4 @@
-"""The tables of the thesis, reproduced: measured beside published values, down to single trainings and sentences."""
+"""A person's grids, and the tables of the thesis beside the published values, down to trainings and sentences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from nmtlab.grids.declared.declaration import GRID
 from nmtlab.grids.declared.declaration import Table as Declaration
 from nmtlab.grids.declared.labels import caveats, drawn_labels, labelled, published_name, system_labels
 from nmtlab.grids.results.collected import published
-from nmtlab.grids.results.judgement import RULE
+from nmtlab.grids.results.judgement import OWN_RULE, RULE
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.scored import Scored
 from nmtlab.grids.results.signatures import printed_signatures, signatures
@@ -40,7 +40,8 @@ PAGE = About(
     group="Results",
     title="Tables",
     question=(
-        "How do reproduced tables of the thesis compare with the published ones, and which differences are significant?"
+        "Which systems differ, in your grids and in the tables of the thesis, and how do these compare with what was "
+        "published?"
     ),
     name="tables",
 )
@@ -236,7 +237,8 @@ def _missing(not_begun: Sequence[str]) -> str:
 def _reading(stored: Results, measure: Metric) -> str:
     """Say what counts as a difference, what the systems lack, and how the score was computed."""
     table = stored.table
-    parts = [RULE] if table.baseline else []
+    rule = RULE if stored.scale != GRID else " ".join([*(f"{one}." for one in stored.decisions), OWN_RULE])
+    parts = [rule] if table.baseline else []
     if published(table.name)["mark"].any():
         parts.append(f"Marks on published values: {table.marks}.")
     parts += [f"{caveat}." for caveat in caveats(table)]

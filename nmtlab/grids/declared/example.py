@@ -2,7 +2,7 @@
 
 EXAMPLE = """\
 # A question of your own as a grid of trainings. Run it with:  nmtlab grid my-question.toml
-title = "Do embeddings of a fixed norm help, and with how much text?"
+title = "What do word vectors of a fixed norm gain in 400 updates, from how much text?"
 seeds = [1, 2, 3]                    # every system is trained once with each; fewer than three decide nothing
 metrics = ["test-bleu", "test-chrf"]
 baseline = "tied"                    # the others are compared with it

@@ -238,10 +238,15 @@ def _check_needs(file: _File, grid: _Grid) -> None:
 
 
 def _check_recipes(file: _File, grid: _Grid) -> None:
-    """Check that all systems have recipes, and differ."""
+    """Check that all systems have recipes and differ, and that those with a base add adapters to it."""
+    recipes = {system.name: _checked_recipe(file, grid, number) for number, system in enumerate(grid.system)}
     found: list[tuple[object, ...]] = []
     for number, system in enumerate(grid.system):
-        fields = {**_checked_recipe(file, grid, number).fields(), "about": ""}
+        recipe = recipes[system.name]
+        if system.base and (not recipe.model.adapters or recipes[system.base].model.adapters):
+            problem = f"a second training on the text of {system.base!r} without new adapters"
+            raise file.error(("system", number, "base"), problem, "set model.adapter_width here alone, or use a parent")
+        fields = {**recipe.fields(), "about": ""}
         settings = (fields, system.parent, system.base)
         if settings in found:
             same = grid.system[found.index(settings)].name

@@ -10,7 +10,7 @@ from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.grids.declared.declaration import GRID, Scale, Table
 from nmtlab.grids.declared.labels import caveats, labelled, system_labels
 from nmtlab.grids.results.collected import published
-from nmtlab.grids.results.judgement import NOT_KEPT, RULE
+from nmtlab.grids.results.judgement import NOT_KEPT, OWN_RULE, RULE
 from nmtlab.grids.results.signatures import printed_signatures, signatures
 from nmtlab.grids.results.summary import Comparison
 
@@ -55,7 +55,7 @@ def results_sheet(
     shares = any(measure.kind in ("outcome", "proportion") for measure in find_metrics(table.metrics))
     notes = [f"{metrics}mean over {_seeds(cells)}, ± 95 % by Student's t{'; of shares, by Wilson' if shares else ''}"]
     notes += printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale))
-    notes += [*_verdicts(table, lines), *caveats(table), *_about_published(table, scale, lines)]
+    notes += [*_verdicts(table, scale, lines), *caveats(table), *_about_published(table, scale, lines)]
     notes += reasons(table, scale, left_out)
     numbers = {*columns[2 + several :]} - {"verdict"}
     return Sheet(_title(table, scale), columns, rows, numbers, [f"  {note}" for note in notes])
@@ -128,12 +128,12 @@ def _seeds(cells: pd.DataFrame) -> str:
     return " or ".join(f"seeds {', '.join(map(str, seeds))}" for seeds in different) or "no seeds"
 
 
-def _verdicts(table: Table, lines: pd.DataFrame) -> Iterator[str]:
+def _verdicts(table: Table, scale: Scale, lines: pd.DataFrame) -> Iterator[str]:
     if not table.baseline:
         return
     labels = system_labels(table)
     yield f"intervals of differences: {', '.join(sorted(set(lines['interval']) - {''}))}"
-    yield RULE
+    yield RULE if scale != GRID else OWN_RULE
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
         kinds = [kind for kind in get_args(Comparison) if kind != NOT_KEPT or kind in counts]

@@ -29,8 +29,8 @@ NOT_RUN = "not run"
 NEED_DIVERGED = "need diverged"
 """Status of a cell that cannot be trained, since a training that it needs diverged before its first checkpoint."""
 
-_LONGEST = 105
-"""Characters of a label."""
+_LONGEST, _KEPT = 140, 120
+"""Most characters of the name of a run without its seed, and what is kept of a longer one."""
 
 T = TypeVar("T")
 
@@ -256,12 +256,12 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
-    label = _short(label + (f".from-{system.base.name}" if system.base and scale == GRID else ""))
+    label += f".from-{system.base.name}" if system.base and scale == GRID else ""
     splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
         cell = Cell(
-            run=f"{texts.name}.{label}" + ("" if seed is None else f".s{seed}"),
+            run=_run_of_seed(f"{texts.name}.{label}", seed),
             recipe=recipe.with_changes(seeds),
             label=label,
             corpus=corpus,
@@ -281,7 +281,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
                 declared = replace(declared, also=None)  # words are those of one text
             lasting = {field: value for field, value in special.items() if not field.startswith("transfer.")}
             cell = _with_parent(
-                cell, declared, _short(Path(system.recipe).stem + _label({**lasting, **declared.changes}, usual))
+                cell, declared, Path(system.recipe).stem + _label({**lasting, **declared.changes}, usual)
             )
         yield cell
 
@@ -304,7 +304,7 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
     shared = "" if declared.also is None else f".with-{declared.also.name}"
     parent = replace(
         child,
-        run=f"{declared.corpus.name}.{label}{shared}" + ("" if child.seed is None else f".s{child.seed}"),
+        run=_run_of_seed(f"{declared.corpus.name}.{label}{shared}", child.seed),
         recipe=alone.with_changes(changes),
         label=label,
         corpus=declared.corpus,
@@ -340,12 +340,12 @@ def _label(special: Changes, usual: Mapping[str, Any]) -> str:
     return "".join(f".{field.rpartition('.')[2]}-{_text(value)}" for field, value in changed)
 
 
-def _short(label: str) -> str:
-    """Return a label as part of a name of a run: one with other signs, or too long, is cut and ends in a digest."""
-    plain = re.sub(r"[^A-Za-z0-9._+-]+", "-", label)
-    if plain == label and len(label) <= _LONGEST:
-        return label
-    return f"{plain[: _LONGEST - 9]}.{sha256(label.encode()).hexdigest()[:8]}"
+def _run_of_seed(name: str, seed: int | None) -> str:
+    """Return the name of a run; a name with signs that are not allowed, or too long, is cut and ends in a digest."""
+    plain = re.sub(r"[^A-Za-z0-9._+-]+", "-", name)
+    if plain != name or len(name) > _LONGEST:
+        plain = f"{plain[:_KEPT]}.{sha256(name.encode()).hexdigest()[:8]}"
+    return plain + ("" if seed is None else f".s{seed}")
 
 
 def _text(value: Any) -> str:
