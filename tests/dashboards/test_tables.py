@@ -346,5 +346,3 @@ def test_a_grid_of_ones_own_comes_first_with_its_verdicts(tmp_path, monkeypatch)
     assert "thesis" not in OWN_RULE
     assert "published" not in hint
     assert "Better than tied: fixnorm on 1 of 2 texts" in page.answer.value
-    page.table.value = "table-3.6.small"
-    assert "nmtlab reproduce table-3.6 --scale small" in page.hint.value

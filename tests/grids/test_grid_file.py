@@ -1,6 +1,7 @@
 """A person's grid as a file: what it says becomes a table, and what it cannot mean is named with its line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -258,3 +259,10 @@ def test_a_field_is_found_on_its_line_however_it_is_written():
               ("z",): 1}  # fmt: skip
     assert {place: line_of(text, place) for place in places} == places
     assert line_of(json.dumps("x"), ()) == 1
+
+
+def test_the_file_that_the_guide_shows_can_be_read(tmp_path, space):
+    guide = (Path(__file__).parents[2] / "docs/guide/grids.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    text = shown.replace('corpus = "ha-news"', 'corpus = "tiny"').replace("[500, 2000,", "[50, 200,")
+    assert len(cells_of(read(tmp_path, text, space), GRID)) == 2 * 3 * 3
