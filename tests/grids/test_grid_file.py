@@ -97,6 +97,27 @@ def test_rows_are_the_first_pairs_of_a_text_and_all_of_it(tmp_path, space):
     assert corpora[0].open(space).count("train") == 50
 
 
+def test_directions_of_one_corpus_are_rows_with_runs_of_their_own(tmp_path, workspace):
+    folder = workspace.data / "corpora" / "three"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        for code in ("gl", "pt", "en"):
+            (folder / f"{split}.{code}").write_text(f"{code} a\n{code} b\n", encoding="utf-8")
+    texts = "".join(
+        f'[[text]]\nname = "{code}"\ncorpus = "three"\nsource = "{code}"\ntarget = "en"\nsizes = [1, "all"]\n'
+        for code in ("gl", "pt")
+    )
+    table = read(tmp_path, TWO + texts, workspace)
+    cells = trainings(cells_of(table, GRID))
+    assert len(cells) == 2 * 2 * 2 * 3
+    assert "three.pt-en.transformer-tiny.s1" in {cell.run for cell in cells}
+    assert [row_label(row, GRID) for row in table.rows] == [
+        "gl-en (1), gl", "gl-en (all), gl", "pt-en (1), pt", "pt-en (all), pt",
+    ]  # fmt: skip
+    texts = [row.at[GRID].corpus.open(workspace) for row in table.rows]
+    assert [next(iter(text.pairs("train"))) for text in texts] == [("gl a", "en a")] * 2 + [("pt a", "en a")] * 2
+
+
 def test_a_folder_is_found_from_the_folder_of_the_file(tmp_path, tiny_corpus, workspace, monkeypatch):
     (tmp_path / "grids").mkdir()
     (tmp_path / "texts").symlink_to(tiny_corpus.folder.parent)

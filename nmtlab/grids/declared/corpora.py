@@ -221,13 +221,14 @@ class FirstPairs:
         train: number of training pairs.
     """
 
-    whole: ExternalCorpus
+    whole: "ExternalCorpus | Directed"
     train: int
 
     @property
     def name(self) -> str:
-        """The corpus' name in the workspace."""
-        return f"{self.whole.name}-first-{self.train}"
+        """Its name in the workspace, with its direction if that is not the corpus' usual one."""
+        direction = f".{self.source}-{self.target}" if isinstance(self.whole, Directed) else ""
+        return f"{self.whole.name}-first-{self.train}{direction}"
 
     @property
     def source(self) -> str:
@@ -238,11 +239,6 @@ class FirstPairs:
     def target(self) -> str:
         """Code of the target language."""
         return self.whole.target
-
-    @property
-    def title(self) -> str:
-        """What a person calls the text."""
-        return self.whole.title or self.whole.name
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nmtlab.analysis.metrics import declared_metrics
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError, did_you_mean
-from nmtlab.grids.declared.corpora import Corpus, ExternalCorpus, FirstPairs, SyntheticCorpus
+from nmtlab.grids.declared.corpora import Corpus, Directed, ExternalCorpus, FirstPairs, SyntheticCorpus
 from nmtlab.grids.declared.declaration import GRID, Column, Parent, Row, Setup, Table
 from nmtlab.grids.declared.places import line_of
 from nmtlab.reading import read_bytes
@@ -355,7 +355,8 @@ def _corpus(file: _File, text: _Text | _Parent, size: int | Literal["all"], work
         return _artificial(text, size)
     named = file.placed(text.corpus)
     corpus = ParallelCorpus.open(workspace.corpus_folder(named), text.source, text.target)
-    whole = ExternalCorpus(corpus.name, *corpus.direction, text.name, named if os.sep in named else "")
+    found = ExternalCorpus(corpus.name, *corpus.direction, text.name, named if os.sep in named else "")
+    whole = Directed(found, *corpus.direction) if text.source or text.target else found
     return whole if size == "all" else FirstPairs(whole, size)
 
 

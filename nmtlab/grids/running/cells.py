@@ -304,7 +304,7 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
     shared = "" if declared.also is None else f".with-{declared.also.name}"
     parent = replace(
         child,
-        run=_run_of_seed(f"{declared.corpus.name}.{label}{shared}", child.seed),
+        run=_run_of_seed(f"{_run_name(declared.corpus)}.{label}{shared}", child.seed),
         recipe=alone.with_changes(changes),
         label=label,
         corpus=declared.corpus,
