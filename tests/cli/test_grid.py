@@ -39,6 +39,20 @@ def test_the_example_can_be_written_to_a_file_and_estimated(nmtlab, data):
     assert "12 cells, 0 made" in nmtlab("grid", "mine.toml", "--estimate").out
 
 
+@pytest.mark.full
+def test_the_example_runs_to_its_verdicts_with_less_text_and_time(nmtlab, data):
+    small = EXAMPLE.replace("[1000, 4000]", "[60, 120]\ndev = 20\ntest = 20")
+    for long, short in (("every = 100", "every = 5"), ("evaluations = 4", "evaluations = 1")):
+        small = small.replace(long, short)
+    (data.parent / "mine.toml").write_text(small, encoding="utf-8")
+    said = nmtlab("grid", "mine.toml", "--json")
+    assert said.code == 0, said.err
+    answer = TableAnswer.model_validate_json(said.out)
+    assert answer.complete
+    assert (len(answer.lines), len(answer.decisions)) == (8, 4)
+    assert {line.seeds for line in answer.lines} == {3}
+
+
 def test_an_estimate_in_json_has_each_cell_and_makes_nothing(nmtlab, data, monkeypatch):
     write(data, "1, 2")
     before = sorted(data.rglob("*"))

@@ -233,6 +233,8 @@ def test_a_stored_grid_is_read_where_its_files_are_gone(tmp_path, tiny_corpus, t
         ('artificial = "qaa"', 'dev = 0', "line 18: text.dev: 0 is not allowed", "greater than or equal to 1"),
         ('artificial = "qaa"', 'corpus = "tiny"\nartificial = "qaa"', "line 17: text: both corpus and artif", "give"),
         ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { seed = -1 }', "line 19: text.settings:", "a number"),
+        ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { ambiguity = "x" }', "line 19: text.settings: a", "0.0"),
+        ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { names = 1.5 }', "line 19: text.settings: names", "60"),
         ("[1000, 4000]", '[1000, "all"]', "line 19: text.sizes: an artificial language has no last pair", "[1000, 4"),
         ("[1000, 4000]", "[1000, 1000]", "line 17: text.name: 'qaa 1000' twice", "another name"),
         ("[[text]]", "[[texts]]", "line 17: texts: no such field", "did you mean 'text'?"),
@@ -262,6 +264,14 @@ def test_a_circle_of_several_systems_is_named(tmp_path, space):
         NmtlabError, match=r"line 4: system\.base: a circle: 'a' starts from 'b' starts from 'c' starts from"
     ):
         read(tmp_path, systems + TINY, space)
+
+
+def test_a_stored_grid_that_was_spoilt_is_refused_rather_than_followed(tmp_path, space):
+    for base in ("plain", "gone"):
+        text = TWO.replace("changes", f'base = "{base}"\nchanges') + TINY
+        (tmp_path / "mine.grid.toml").write_text(text.replace('name = "plain"', f'name = "plain"\nbase = "{base}"'))
+        with pytest.raises(NmtlabError, match=r"system\.base: (a circle|no system)"):
+            stored_grid(tmp_path / "mine.grid.toml", "mine", space)
 
 
 def test_a_file_that_is_missing_or_named_like_a_published_table_is_refused(tmp_path, workspace):
