@@ -233,7 +233,7 @@ def test_a_stored_grid_is_read_where_its_files_are_gone(tmp_path, tiny_corpus, t
         ('artificial = "qaa"', 'dev = 0', "line 18: text.dev: 0 is not allowed", "greater than or equal to 1"),
         ('artificial = "qaa"', 'corpus = "tiny"\nartificial = "qaa"', "line 17: text: both corpus and artif", "give"),
         ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { seed = -1 }', "line 19: text.settings:", "a number"),
-        ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { ambiguity = "x" }', "line 19: text.settings: a", "0.0"),
+        ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { ambiguity = "x" }', "line 19: text.settings:", "0.0"),
         ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { names = 1.5 }', "line 19: text.settings: names", "60"),
         ("[1000, 4000]", '[1000, "all"]', "line 19: text.sizes: an artificial language has no last pair", "[1000, 4"),
         ("[1000, 4000]", "[1000, 1000]", "line 17: text.name: 'qaa 1000' twice", "another name"),
