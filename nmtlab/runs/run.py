@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import NmtlabError, RunError, did_you_mean
@@ -16,13 +16,11 @@ from nmtlab.recipe import Recipe, load_recipe
 from nmtlab.runs.checkpoints import Checkpoints
 from nmtlab.runs.notes import Notes
 from nmtlab.runs.origin import REMEDY, Origin
-from nmtlab.runs.schemas import Environment, InheritanceFacts
+from nmtlab.runs.schemas import Environment, InheritanceFacts, Status
 from nmtlab.runs.training_log import TrainingLog
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.lines import new_folder
 from nmtlab.text.segmentation.pipeline import Pipeline
-
-Status = Literal["training", "interrupted", "finished", "stopped", "diverged", "imported"]
 
 ENVIRONMENT = "environment.json"
 TABLE = "translation_table.safetensors"
