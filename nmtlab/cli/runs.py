@@ -30,7 +30,7 @@ from nmtlab.training.inheritance import Inheritance
 from nmtlab.workspace import Workspace
 
 
-class Evaluation(Answer):
+class DevEvaluation(Answer):
     """An evaluation on dev during training, in `RunShown`."""
 
     step: int
@@ -67,7 +67,7 @@ class RunShown(Answer):
     """Updates so far; 0 for an imported model."""
     dev_bleu: float | None
     """Of the best checkpoint, in percent; the mean over directions if there are several."""
-    evaluations: list[Evaluation]
+    evaluations: list[DevEvaluation]
     """In order; none of an imported or a phrase-based run."""
     directions: list[DirectionScore]
     """The directions that it was trained in."""
@@ -131,7 +131,7 @@ def _shown(run: Run) -> RunShown:
         updates=run.log.last_step,
         dev_bleu=run.checkpoints.best_bleu,
         evaluations=[
-            Evaluation.of({"perplexity": "not finite, or not measured"}, **row) for row in logged.to_dict("records")
+            DevEvaluation.of({"perplexity": "not finite, or not measured"}, **row) for row in logged.to_dict("records")
         ],
         directions=[
             DirectionScore.of(NOT_EVALUATED, direction=name, dev_bleu=bleu)
