@@ -34,10 +34,12 @@ def _options(
     pass
 
 
-add_commands(app, "demo.demo", "train.train", "translate.translate", "evaluate.evaluate", "compare.compare")
+add_commands(
+    app, "demo.demo", "status.status", "train.train", "translate.translate", "evaluate.evaluate", "compare.compare"
+)
 add_commands(app, "efficiency.efficiency", "search.search_errors", "search.beam_sweep", "search.length_errors")
 add_commands(app, "reproduce.reproduce", "trainability.trainability", "figures.figures")
-add_commands(app, "dashboards.dashboards", "dashboards.lab", "status.status")
+add_commands(app, "dashboards.dashboards", "dashboards.lab")
 corpus = add_group(
     app, "corpus", "Import, make, list and inspect parallel text.",
     "corpus.join", "corpus.list_", "corpus.remove", "corpus.stats", "corpus.overlap", "corpus.overlap_matrix",

@@ -68,7 +68,7 @@ class RunShown(Answer):
     dev_bleu: float | None
     """Of the best checkpoint, in percent; the mean over directions if there are several."""
     evaluations: list[DevEvaluation]
-    """In order; none of an imported or a phrase-based run."""
+    """In order; none of an imported run."""
     directions: list[DirectionScore]
     """The directions that it was trained in."""
     loss_terms: dict[str, float] | None

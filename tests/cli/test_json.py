@@ -172,6 +172,16 @@ def test_log_probabilities_of_tokens_add_up_to_that_of_the_translation(nmtlab, h
         assert one.tokens.missing == {"alternatives": "without --top"}
 
 
+def test_tokens_of_a_given_beginning_are_scored_too(nmtlab, tmp_path):
+    write_lines(tmp_path / "begun", ["child sees", "", ""])
+    how = ("--prefix", tmp_path / "begun", "--json", "--top", 1)
+    (first, *_) = valid_lines(nmtlab("translate", "whole", *how, stdin=TEXT))
+    (found,) = first.translations
+    assert found.tokens.pieces[:2] == ["child", "sees"]
+    assert sum(found.tokens.log_probs) == pytest.approx(found.log_prob, abs=1e-4)
+    assert found.tokens.pieces[0] not in found.tokens.alternatives[0]
+
+
 @torch.no_grad()
 def test_entropies_and_alternatives_are_those_of_the_model_in_double_precision(nmtlab, learned):
     (line,) = valid_lines(nmtlab("translate", "whole", "--json", "--top", 3, stdin=TEXT.splitlines()[0]))
