@@ -34,9 +34,8 @@ def _options(
     pass
 
 
-add_commands(
-    app, "demo.demo", "status.status", "train.train", "translate.translate", "evaluate.evaluate", "compare.compare"
-)
+add_commands(app, "demo.demo", "status.status")
+add_commands(app, "train.train", "translate.translate", "evaluate.evaluate", "compare.compare")
 add_commands(app, "efficiency.efficiency", "search.search_errors", "search.beam_sweep", "search.length_errors")
 add_commands(app, "reproduce.reproduce", "trainability.trainability", "figures.figures")
 add_commands(app, "dashboards.dashboards", "dashboards.lab")
