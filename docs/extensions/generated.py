@@ -60,18 +60,19 @@ class AnswersDirective(SphinxDirective):
     """`{answers}`: what commands print as JSON, field by field."""
 
     def run(self) -> list[nodes.Node]:
-        parts = (_answer(kind.model_json_schema()) for kind in declared_answers())
+        parts = (_answer(kind.model_json_schema(), kind.__module__) for kind in declared_answers())
         return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
 
 
-def _answer(schema: Mapping[str, Any]) -> str:
-    """Return the class of a JSON schema, its text and its fields as Markdown."""
+def _answer(schema: Mapping[str, Any], module: str) -> str:
+    """Return the class of a JSON schema, its text, its module and its fields as Markdown."""
     rows = [
         [f"`{name}`", _kind(field), field.get("description", "")]
         for name, field in schema["properties"].items()
         if name != "missing"
     ]
-    return f"## {schema['title']}\n\n{schema['description']}\n\n{markdown_table(['field', 'value', 'meaning'], rows)}"
+    table = markdown_table(["field", "value", "meaning"], rows)
+    return f"## {schema['title']}\n\n{schema['description']} It is declared in `{module}`.\n\n{table}"
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
