@@ -1,7 +1,7 @@
 """`nmtlab translate`."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +10,7 @@ import typer
 
 from nmtlab.cli.answer import in_json
 from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe, sentence_bar
-from nmtlab.cli.translated import AlignedBy, link_fields, token_fields, translated_lines
+from nmtlab.cli.translated import AlignedBy, Fields, link_fields, token_fields, translated_lines
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
@@ -168,10 +168,7 @@ def translate(
         tokens = [token_fields(system, lines, found, top)] if token_scores or top else []
         shown = [in_json(line) for line in translated_lines(lines, found, *tokens, *links)]
     else:
-        shown = [row for number, one in enumerate(found, start=1) for row in _rows(number, one, scores)]
-        for fields in links:
-            aligned = (one["links"].alignment for of_line in fields for one in of_line)
-            shown = [f"{row}\t{alignment}" for row, alignment in zip(shown, aligned, strict=True)]
+        shown = _table(found, scores, *links)
     if output is None:
         for row in shown:
             print(row)
@@ -232,6 +229,15 @@ def _prefixes(path: Path, lines: list[str]) -> list[str]:
         problem = f"{path}: {len(prefixes):,} lines, but the text has {len(lines):,}"
         raise NmtlabError(problem, "give one line per line of the text, empty for no prefix")
     return prefixes
+
+
+def _table(found: Sequence["Translation"], scores: bool, *links: Fields) -> list[str]:
+    """Return a line for each translation, with its scores before it and its links after it if there are any."""
+    rows = [row for number, one in enumerate(found, start=1) for row in _rows(number, one, scores)]
+    for fields in links:
+        aligned = (one["links"].alignment for of_line in fields for one in of_line)
+        rows = [f"{row}\t{alignment}" for row, alignment in zip(rows, aligned, strict=True)]
+    return rows
 
 
 def _rows(number: int, translation: "Translation", scores: bool) -> list[str]:
