@@ -176,6 +176,11 @@ class ParallelCorpus:
         first = [target for _, target in self.pairs(split)]
         return [first, *(self._reference(path, split, len(first)) for path in self._further(split))]
 
+    def files(self, split: str) -> list[Path]:
+        """Return the files of a split: both sides, then further references."""
+        sides = (self._file(split, language) for language in self.direction)
+        return [*(path for path in sides if path), *self._further(split)]
+
     def checksum(self) -> str:
         """Return the SHA-256 of the text of all splits, independent of direction and compression."""
         sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
