@@ -9,10 +9,10 @@ from nmtlab.dashboards.frame.saved import saved_page
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.theme import COLOURS, FAINT, dressed
-from nmtlab.grids.results.summary import rounded
 from nmtlab.text.corpora.filtering import KEPT, Filter, Filtered
 
 _BARS = 60
+_FORMS = {"pairs": "{:,.0f}", "share": "{:.1%}", "line": "{:,.0f}"}
 
 
 def filter_file(about: str, chosen: Filter, found: Filtered) -> str:
@@ -30,7 +30,11 @@ def filter_file(about: str, chosen: Filter, found: Filtered) -> str:
         _histogram("Ratios of the lengths", lengths, found.ratios, limits.max_ratio),
     ]
     table = Table("Pairs dropped by each rule, each under the first that applies, with examples")
-    table.show(rounded(found.table(chosen.reasons), 3))
+    frame = found.table(chosen.reasons)
+    texts = {
+        name: ["" if value != value else form.format(value) for value in frame[name]] for name, form in _FORMS.items()
+    }
+    table.show(frame.assign(**texts))
     return saved_page("What the rules drop", about, {}, [*charts, table])
 
 
