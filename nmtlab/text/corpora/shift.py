@@ -31,6 +31,12 @@ class Shift(NamedTuple):
     last: int
     by: int
 
+    def __str__(self) -> str:
+        """Return a sentence for a warning."""
+        place = f"{abs(self.by)} line{'s' * (abs(self.by) > 1)} {'down' if self.by > 0 else 'up'}"
+        problem = f"by their lengths, the translations of lines {self.first:,} to {self.last:,} seem to be {place}"
+        return f"{problem}; check whether a line is missing, or one too many"
+
 
 def warn_if_shifted(pairs: Iterable[tuple[str, str]], names: str) -> Iterator[tuple[str, str]]:
     """Yield pairs; at the end, warn if some seem to be shifted, with the names of their files."""
@@ -40,10 +46,7 @@ def warn_if_shifted(pairs: Iterable[tuple[str, str]], names: str) -> Iterator[tu
         for side, text in zip(lengths, pair, strict=True):
             side.append(len(text))
     if shift := find_shift(*lengths):
-        lines = f"lines {shift.first:,} to {shift.last:,}"
-        place = f"{abs(shift.by)} line{'s' * (abs(shift.by) > 1)} {'down' if shift.by > 0 else 'up'}"
-        problem = f"by their lengths, the translations of {lines} seem to be {place}"
-        warnings.warn(f"{names}: {problem}; check whether a line is missing, or one too many", stacklevel=2)
+        warnings.warn(f"{names}: {shift}", stacklevel=2)
 
 
 def find_shift(sources: Sequence[int], targets: Sequence[int]) -> Shift | None:
