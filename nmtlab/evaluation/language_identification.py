@@ -101,7 +101,8 @@ class Identifier:
         """
         if not (self.knows(language) and has_letters(line)):
             return False
-        return dict(self._model.rank(line))[language_of(language)] < IMPROBABLE
+        code, (best, _) = language_of(language), self._model.classify(line)
+        return best != code and dict(self._model.rank(line))[code] < IMPROBABLE
 
 
 def has_letters(line: str) -> bool:

@@ -48,14 +48,21 @@ class Similar:
         """Yield the indices of the sentences that are similar to `line`, without those marked in `besides`."""
         words = self._words(line)
         for number in {number for word in words for number in self._having.get(word, ())}:
-            if besides and besides[number]:
-                continue
-            if len(words & self._sets[number]) >= self._least * len(words | self._sets[number]):
+            if not (besides and besides[number]) and self._alike(words, self._sets[number]):
                 yield number
 
     def has(self, line: str) -> bool:
         """Return whether any of the sentences is similar to `line`."""
         return any(True for _ in self.to(line))
+
+    def _alike(self, one: frozenset[str], other: frozenset[str]) -> bool:
+        """Return whether two sets are similar; in whole numbers, and only compared if their sizes allow it."""
+        share, of = self._least.numerator, self._least.denominator
+        shorter, longer = sorted((len(one), len(other)))
+        if shorter * of < share * longer:
+            return False
+        common = len(one & other)
+        return common * of >= share * (shorter + longer - common)
 
     def _words(self, line: str) -> frozenset[str]:
         words = re.findall(r"\w+", line.casefold())
