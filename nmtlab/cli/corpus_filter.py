@@ -45,8 +45,8 @@ def filter_(
         typer.Option(
             min=0,
             max=1,
-            help="Drop pairs with a side that shares this share of the words of both with a dev or test sentence, such "
-            "as 0.7; 0 to keep them.",
+            help="Drop pairs with a side that has this share of words in common with a dev or test sentence, such as "
+            "0.7 (Jaccard index); 0 to keep them.",
         ),
     ] = 0.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what each rule would drop.")] = False,
