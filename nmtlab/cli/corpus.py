@@ -15,11 +15,11 @@ from nmtlab.errors import CorpusError
 from nmtlab.files import remove_folder
 from nmtlab.runs.listing import unfinished_runs
 from nmtlab.text.checks import overlap as measures
-from nmtlab.text.checks.overlap import shares_similar
 from nmtlab.text.corpora.concatenation import join as join_corpora
 from nmtlab.text.corpora.corpus import SPLITS, Listed, listed, open_corpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
 from nmtlab.text.corpora.multi_parallel import join_languages
+from nmtlab.text.corpora.similar import shares_similar
 from nmtlab.text.corpora.statistics import statistics
 from nmtlab.workspace import Workspace
 
