@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmtlab.cli.table_run import ChosenEngine, Estimate, Json, Workers, make_table, print_estimate, report
+from nmtlab.cli.answer import Json
+from nmtlab.cli.table_run import ChosenEngine, Estimate, Workers, make_table, print_estimate, report
 from nmtlab.cli.tables import printed
 from nmtlab.errors import NmtlabError, missing_package
 from nmtlab.files import write_text

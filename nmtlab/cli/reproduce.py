@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nmtlab.cli.table_run import ChosenEngine, Estimate, Json, Made, Workers, make_table, print_estimate, report
+from nmtlab.cli.answer import Json
+from nmtlab.cli.table_run import ChosenEngine, Estimate, Made, Workers, make_table, print_estimate, report
 from nmtlab.cli.tables import printed
 from nmtlab.thesis.tables.listing import find_table, listed
 from nmtlab.workspace import Workspace

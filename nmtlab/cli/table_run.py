@@ -33,66 +33,104 @@ ChosenEngine = Annotated[
         "workspace under the same path on every machine."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object; progress goes to standard error.")]
 
 
 class LineAnswer(Answer):
-    """A text, a system and a metric: means over seeds, with 95 % intervals, and the comparison with the baseline."""
+    """A text, a system and a metric of a table: the mean over seeds, and the comparison with the baseline."""
 
     text: str
+    """Name of the row."""
     system: str
+    """Name of the column."""
     metric: str
+    """Key of the metric."""
     seeds: int
+    """Seeds with a value."""
     diverged: int
+    """Seeds that diverged, or a training that they need."""
     unfinished: int
+    """Seeds that are not finished."""
     mean: float | None
+    """Over the seeds."""
     mean_low: float | None
+    """Lower end of its 95 % interval."""
     mean_high: float | None
+    """Upper end of its 95 % interval."""
     difference: float | None
+    """The system minus the baseline."""
     low: float | None
+    """Lower end of the difference's 95 % interval."""
     high: float | None
+    """Upper end of the difference's 95 % interval."""
     q: float | None
+    """p of no difference, adjusted for false discoveries over the lines of the table."""
     detectable: float | None
+    """Smallest difference that would be detected in four of five repetitions."""
     seeds_needed: int | None
+    """Seeds that would probably decide an undecided line."""
     verdict: str | None
+    """better, worse, equivalent, underpowered or inconclusive, or that the runs are not kept."""
     published: str
+    """Published value as printed; empty if there is none."""
 
 
 class TableAnswer(Answer):
-    """A table as it was run: `decisions` has a sentence for each comparison with the baseline."""
+    """What `nmtlab grid --json` and `nmtlab reproduce --json` print."""
 
     name: str
+    """Of the table, or of the file without its ending."""
     scale: str
+    """Scale at which a table of the thesis was run, or `grid`."""
     title: str
+    """What it shows."""
     baseline: str | None
+    """The system that the others are compared with."""
     lines: list[LineAnswer]
+    """Row by row."""
     decisions: list[str]
+    """A sentence for each comparison with the baseline: how it was decided, or why it is not."""
     notes: list[str]
+    """What stands under the printed table: signatures, the rule of judgement, counts of verdicts."""
     files: list[str]
+    """Files that were written."""
     problems: list[str]
+    """Trainings that failed and texts that are not available, with what to do."""
     complete: bool
+    """Whether all trainings have ended."""
 
 
 class CellEstimate(Answer):
-    """What a training will still take."""
+    """What a training of a table will still take."""
 
     run: str
+    """Name of the run."""
     text: str
+    """Name of the row."""
     system: str
+    """Name of the column."""
     seed: int | None
+    """Of the training."""
     status: str
+    """Of the run, or `not run`."""
     minutes: float | None
+    """That it will still take, within a factor of two; 0 if it has ended."""
     disk_mib: float | None
+    """MiB that it will still take."""
 
 
 class EstimateAnswer(Answer):
-    """What a table will still take: the sums over cells whose text is available."""
+    """What `--estimate --json` of `nmtlab grid` and `nmtlab reproduce` prints."""
 
     name: str
+    """Of the table, or of the file without its ending."""
     scale: str
+    """Scale of a table of the thesis, or `grid`."""
     cells: list[CellEstimate]
+    """Each training once, needs first."""
     minutes: float
+    """Of all cells whose text is available, one by one."""
     disk_mib: float
+    """MiB of all cells whose text is available."""
 
 
 class Made(NamedTuple):
@@ -172,7 +210,8 @@ def _answer(made: Made, files: Sequence[object]) -> TableAnswer:
     results, table = made.results, made.results.table
     lines = results.summary()
     without = [f"{row}: {why}" for row, why in results.left_out.items()]
-    return TableAnswer(
+    return TableAnswer.of(
+        {"baseline": "the table compares nothing"},
         name=table.name,
         scale=results.scale,
         title=table.title,
@@ -183,7 +222,6 @@ def _answer(made: Made, files: Sequence[object]) -> TableAnswer:
         files=[str(path) for path in files],
         problems=[*made.problems, *without],
         complete=not (made.problems or made.stopped or without or lines["missing"].any()),
-        missing={} if table.baseline else {"baseline": "the table compares nothing"},
     )
 
 
@@ -210,8 +248,8 @@ def _line(line: dict[str, Any], baseline: str) -> LineAnswer:
         "seeds_needed": decided,
         **dict.fromkeys(("difference", "low", "high", "q", "detectable", "verdict"), compared),
     }
-    known = {name: _known(line[name]) for name in reasons}
-    return LineAnswer(
+    return LineAnswer.of(
+        reasons,
         text=line["row"],
         system=line["column"],
         metric=line["metric"],
@@ -219,8 +257,7 @@ def _line(line: dict[str, Any], baseline: str) -> LineAnswer:
         diverged=line["diverged"],
         unfinished=line["missing"],
         published=line["published"],
-        missing={name: why for name, why in reasons.items() if known[name] is None},
-        **known,
+        **{name: _known(line[name]) for name in reasons},
     )
 
 
@@ -228,8 +265,7 @@ def _estimated(table: "Table", scale: "Scale", cells: "DataFrame") -> EstimateAn
     lines = []
     for line in cells.rename(columns={"row": "text", "column": "system"}).to_dict("records"):
         why = {"seed": "a training without randomness", "minutes": line["problem"], "disk_mib": line.pop("problem")}
-        known = {name: _known(value) for name, value in line.items()}
-        lines.append(CellEstimate(**known, missing={name: why[name] for name in why if known[name] is None}))
+        lines.append(CellEstimate.of(why, **{name: _known(value) for name, value in line.items()}))
     sums = cells[["minutes", "disk_mib"]].sum().astype(float)
     return EstimateAnswer(name=table.name, scale=scale, cells=lines, minutes=sums["minutes"], disk_mib=sums["disk_mib"])
 

@@ -1,7 +1,5 @@
 """`nmtlab grid`, from a file of TOML to verdicts, a page and an answer for programs."""
 
-import json
-
 import pandas as pd
 import pytest
 
@@ -130,9 +128,3 @@ def test_a_damaged_declaration_hides_no_other_grid(workspace):
     assert stored_grids(workspace) == []  # its cells are missing
     (workspace.results / "good.grid.csv").write_text("", encoding="utf-8")
     assert [one.name for one in stored_grids(workspace)] == ["good.grid"]
-
-
-def test_the_schema_of_the_answers_is_json(nmtlab):
-    for kind in (TableAnswer, EstimateAnswer):
-        schema = json.loads(json.dumps(kind.model_json_schema()))
-        assert set(schema["required"]) == set(kind.model_fields) - {"missing"}
