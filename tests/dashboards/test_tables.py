@@ -13,7 +13,7 @@ from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.dashboards.pages.tables import TablesPage
 from nmtlab.figures.marks import Token
 from nmtlab.grids.declared.example import EXAMPLE
-from nmtlab.grids.results.judgement import NOT_KEPT, OWN_RULE, RULE
+from nmtlab.grids.results.judgement import GRID_RULE, NOT_KEPT, RULE
 from nmtlab.grids.results.kept import Kept
 from nmtlab.grids.results.schemas import CELLS, SENTENCES
 from nmtlab.grids.results.summary import summary
@@ -342,7 +342,7 @@ def test_a_grid_of_ones_own_comes_first_with_its_verdicts(tmp_path, monkeypatch)
     assert "Produced by 'nmtlab grid mine.toml'; cells in mine.grid.csv." in hint
     assert "qaa-en (1,000), artificial, test BLEU: fixnorm is better than tied (+10.00" in hint
     assert "fixnorm and tied are equivalent (+0.05" in hint
-    assert OWN_RULE in hint
-    assert "thesis" not in OWN_RULE
+    assert GRID_RULE in hint
+    assert "thesis" not in GRID_RULE
     assert "published" not in hint
     assert "Better than tied: fixnorm on 1 of 2 texts" in page.answer.value

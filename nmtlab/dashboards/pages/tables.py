@@ -22,7 +22,7 @@ from nmtlab.grids.declared.declaration import GRID
 from nmtlab.grids.declared.declaration import Table as Declaration
 from nmtlab.grids.declared.labels import caveats, drawn_labels, labelled, published_name, system_labels
 from nmtlab.grids.results.collected import published
-from nmtlab.grids.results.judgement import OWN_RULE, RULE
+from nmtlab.grids.results.judgement import GRID_RULE, RULE
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.scored import Scored
 from nmtlab.grids.results.signatures import printed_signatures, signatures
@@ -237,7 +237,7 @@ def _missing(not_begun: Sequence[str]) -> str:
 def _reading(stored: Results, measure: Metric) -> str:
     """Say what counts as a difference, what the systems lack, and how the score was computed."""
     table = stored.table
-    rule = RULE if stored.scale != GRID else " ".join([*(f"{one}." for one in stored.decisions), OWN_RULE])
+    rule = RULE if stored.scale != GRID else " ".join([*(f"{one}." for one in stored.decisions), GRID_RULE])
     parts = [rule] if table.baseline else []
     if published(table.name)["mark"].any():
         parts.append(f"Marks on published values: {table.marks}.")

@@ -48,7 +48,7 @@ RULE = (
     "whose runs are not kept has no verdict."
 )
 
-OWN_RULE = RULE.replace("the effect of the thesis (or, of BLEU, of one point)", "a difference of one point of BLEU")
+GRID_RULE = RULE.replace("the effect of the thesis (or, of BLEU, of one point)", "a difference of one point of BLEU")
 """The same in words for a person's grid, which has no published effects."""
 
 _DECIMALS = 6

@@ -10,7 +10,7 @@ from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.grids.declared.declaration import GRID, Scale, Table
 from nmtlab.grids.declared.labels import caveats, labelled, system_labels
 from nmtlab.grids.results.collected import published
-from nmtlab.grids.results.judgement import NOT_KEPT, OWN_RULE, RULE
+from nmtlab.grids.results.judgement import GRID_RULE, NOT_KEPT, RULE
 from nmtlab.grids.results.signatures import printed_signatures, signatures
 from nmtlab.grids.results.summary import Comparison
 
@@ -133,7 +133,7 @@ def _verdicts(table: Table, scale: Scale, lines: pd.DataFrame) -> Iterator[str]:
         return
     labels = system_labels(table)
     yield f"intervals of differences: {', '.join(sorted(set(lines['interval']) - {''}))}"
-    yield RULE if scale != GRID else OWN_RULE
+    yield RULE if scale != GRID else GRID_RULE
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
         kinds = [kind for kind in get_args(Comparison) if kind != NOT_KEPT or kind in counts]
