@@ -37,6 +37,8 @@ class DevEvaluation(Answer):
     """Updates before it."""
     bleu: float
     """Dev BLEU, in percent; the mean over directions if there are several."""
+    chrf: float | None
+    """Dev chrF, in percent; the mean over directions if there are several."""
     perplexity: float | None
     """Per token of the dev references."""
     seconds: float
@@ -116,7 +118,8 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")], as_json: J
 
 def _shown(run: Run) -> RunShown:
     """Return what is known of a run."""
-    logged = run.log.metrics("validation").reindex(columns=["step", "bleu", "perplexity", "seconds"])
+    logged = run.log.metrics("validation").reindex(columns=["step", "bleu", "chrf", "perplexity", "seconds"])
+    unmeasured = {"chrf": "measured if training.select_by is chrf", "perplexity": "not finite, or not measured"}
     reasons = {
         **NOT_EVALUATED,
         "loss_terms": "no update was logged, or its loss was not finite",
@@ -130,9 +133,7 @@ def _shown(run: Run) -> RunShown:
         limitations=run.origin.limitations,
         updates=run.log.last_step,
         dev_bleu=run.checkpoints.best_bleu,
-        evaluations=[
-            DevEvaluation.of({"perplexity": "not finite, or not measured"}, **row) for row in logged.to_dict("records")
-        ],
+        evaluations=[DevEvaluation.of(unmeasured, **row) for row in logged.to_dict("records")],
         directions=[
             DirectionScore.of(NOT_EVALUATED, direction=name, dev_bleu=bleu)
             for name, bleu in _best_by_direction(run).items()
