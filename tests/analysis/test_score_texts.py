@@ -14,7 +14,7 @@ def test_text_without_spaces_has_no_tokenized_bleu_under_any_code(language, toke
     assert f"tok:{tokenizer}|" in scores["bleu_signature"]
     assert math.isnan(scores["tokenized_bleu"])
     compared = compare_texts({"a": [SENTENCE] * 4, "b": [SENTENCE] * 4}, [[SENTENCE] * 4], language, samples=10)
-    assert compared["metric"].unique().tolist() == ["BLEU", "chrF"]
+    assert compared["metric"].unique().tolist() == ["BLEU", "chrF", "chrF++"]
 
 
 def test_text_of_a_language_without_spaces_that_was_tokenized_has_tokenized_bleu():

@@ -21,7 +21,8 @@ from nmtlab.analysis.comparison.stored import vocabulary_frequency
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
-    by_length,
+    by_line,
+    line_buckets,
     lines_with,
     matched,
     ngram_differences,
@@ -75,7 +76,7 @@ def test_kinds_of_words(compared):
 
 
 def test_words_by_the_length_of_their_line(compared):
-    matches = by_length(word_matches(compared), compared.reference_words)
+    matches = by_line(word_matches(compared), line_buckets(compared)["length of the sentence"])
     buckets = [set(words["bucket"]) for _, words in matches.groupby("line")]
     assert buckets == [{"6-10"}, {"0-5"}, {"6-10"}]
 
