@@ -36,6 +36,7 @@ from nmtlab.evaluation.resampling import counted_scores
 from nmtlab.files import write_text
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 
@@ -155,6 +156,7 @@ def compare(
     if twice := sorted({name for name in systems if systems.count(name) > 1}):
         raise NmtlabError(f"{twice[0]!r} is named twice", "name each system once")
     runs = {} if reference else _opened(systems, Workspace.find())
+    on: ParallelCorpus | None
     if runs:
         _, on = open_text(next(iter(runs.values())), Workspace.find(), corpus, source, target)
         text = text_of_split(on, split)
@@ -171,10 +173,14 @@ def compare(
     from nmtlab.analysis.access.translations import translations
 
     lines = {name: elsewhere.get(name, []) for name in systems}
-    for name, run in runs.items():
-        recipe = run_recipe(run.recipe, set_, threads, beam)
-        with sentence_bar(len(text.source), name) as bar:
-            lines[name] = translations(run, on, split, recipe.search, recipe.machine, bar.update)
+    warnings = []
+    if on:
+        for name, run in runs.items():
+            recipe = run_recipe(run.recipe, set_, threads, beam)
+            with sentence_bar(len(text.source), name) as bar:
+                lines[name] = translations(run, on, split, recipe.search, recipe.machine, bar.update)
+            if found := overlap_warning(run, on, split):
+                warnings.append(found)
     about = f"{text.name}, {text.direction}"
     if html is not None:
         from nmtlab.analysis.comparison.stored import compared_lines
@@ -186,7 +192,6 @@ def compare(
     counts += [counted_scores(one.name, [one.of[name][0] for name in systems], one.better) for one in given]
     table = compared_counts(systems, counts, samples)
     by_label = compared_by_label(systems, counts, of_lines, samples) if of_lines else None
-    warnings = [found for run in runs.values() if (found := overlap_warning(run, on, split))]
     if json:
         print_answer(_answer(text, table, by_label, metrics.missing, warnings))
     elif csv:

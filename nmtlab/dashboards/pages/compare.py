@@ -231,11 +231,11 @@ class ComparePage(Page):
     def _gains(self) -> pd.Series:
         return self._scale.gains(self._scores, self.other.value, self.than.value)
 
-    def _uploaded(self, files: Sequence[Any], read: Callable[[BinaryIO, str], Compared]) -> None:
+    def _uploaded(self, files: Sequence[Any], read: Callable[[Compared, BinaryIO, str], Compared]) -> None:
         """Show what a file from the reader's machine says of the sentences."""
         if self._compared and files:
             with self.guarded():
-                self._compared = read(BytesIO(files[0]["content"]), Path(files[0]["name"]).name)
+                self._compared = read(self._compared, BytesIO(files[0]["content"]), Path(files[0]["name"]).name)
                 self._offer_scales(self._compared)
                 offer(self.by, list(buckets(self._compared, self._matches)))
                 self._changed("scale", "by")
@@ -245,15 +245,15 @@ class ComparePage(Page):
         offer(self.scale, names)
         show_if(len(names) > 1, self.scale)
 
-    def _read_scores(self, file: BinaryIO, where: str) -> Compared:
-        compared, runs = self._compared, [run.name for group in self._runs.values() for run in group]
+    def _read_scores(self, compared: Compared, file: BinaryIO, where: str) -> Compared:
+        runs = [run.name for group in self._runs.values() for run in group]
         found = segment_scores(where.split(".")[0], file, where, runs, len(compared.source))
         of = {name: [found.of[run.name][0] for run in group] for name, group in self._runs.items()}
         given = Given(found.name, of, "lower" if self.lower.value else "higher")
         return replace(compared, given=[*(one for one in compared.given if one.name != given.name), given])
 
-    def _read_labels(self, file: BinaryIO, where: str) -> Compared:
-        return replace(self._compared, labels=labels_of(file, where, len(self._compared.source)))
+    def _read_labels(self, compared: Compared, file: BinaryIO, where: str) -> Compared:
+        return replace(compared, labels=labels_of(file, where, len(compared.source)))
 
     def _answer(self) -> None:
         compared, system, than = self._compared, self.other.value, self.than.value

@@ -72,10 +72,10 @@ def buckets(compared: Compared, matches: pd.DataFrame) -> dict[str, Callable[[],
         compared: the translations.
         matches: rows of `word_matches`.
     """
-    by_text = {
-        "kind of word": lambda: by_kind(matches, compared.source_words, compared.names),
-        **{axis: partial(by_line, matches, of_lines) for axis, of_lines in line_buckets(compared).items()},
+    by_text: dict[str, Callable[[], pd.DataFrame]] = {
+        "kind of word": lambda: by_kind(matches, compared.source_words, compared.names)
     }
+    by_text |= {axis: partial(by_line, matches, of_lines) for axis, of_lines in line_buckets(compared).items()}
     if (seen := compared.frequency) is None:
         return by_text
     return {
