@@ -125,7 +125,7 @@ class ComparePage(Page):
         self.by = widgets.Dropdown(description="Words by", options=[])
         self.bucket = widgets.Dropdown(description="Only", options=[_ALL], layout={"width": "16em"})
         self.answer, self.chart, self.hint = Answer(), Chart(), Note()
-        self.scale = widgets.Dropdown(description="Sentences by", options=[CHRF.metric])
+        self.scale = widgets.Dropdown(description="by", options=[CHRF.metric])
         self.numbers = Table(SCORES, height="16em")
         self.outputs = Table("What the translations look like", height="12em")
         self.recipes = Table(RECIPES, height="20em")
