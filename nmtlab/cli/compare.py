@@ -16,12 +16,11 @@ from nmtlab.analysis.comparison.files import (
     read_translations,
     text_of_split,
 )
-from nmtlab.cli.answer import Answer, print_answer
+from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
 from nmtlab.cli.scored import (
     FIELDS,
     Asked,
-    Json,
     LowerIsBetter,
     References,
     Segments,
@@ -226,21 +225,17 @@ def _answer(
     warnings: list[str],
 ) -> Comparison:
     scores = _scores(table)
-    reasons = {FIELDS[title]: reason for title, reason in missing.items()}
-    labels = None
-    if by_label is None:
-        reasons["labels"] = "not asked for with --labels"
-    else:
-        labels = [
-            LabelScores(label=str(label), sentences=int(rows["sentences"].iloc[0]), scores=_scores(rows))
-            for label, rows in by_label.groupby("label", sort=False)
-        ]
-    if not text.languages[0]:
-        reasons["source"] = "the text has references alone"
-    return Comparison(
+    of_labels = None if by_label is None else by_label.groupby("label", sort=False)
+    labels = [
+        LabelScores(label=str(label), sentences=int(rows["sentences"].iloc[0]), scores=_scores(rows))
+        for label, rows in of_labels or ()
+    ]
+    reasons = {"source": "the text has references alone", "labels": "not asked for with --labels"}
+    return Comparison.of(
+        reasons | {FIELDS[title]: reason for title, reason in missing.items()},
         text=text.name, source=text.languages[0] or None, target=text.languages[1], sentences=len(text.source),
         segment_scores={title: rows for title, rows in scores.items() if title not in FIELDS},
-        labels=labels, warnings=warnings, missing=reasons,
+        labels=labels or None, warnings=warnings,
         **{name: scores.get(title) for title, name in FIELDS.items()},
     )  # fmt: skip
 
@@ -249,11 +244,10 @@ def _scores(table: pd.DataFrame) -> dict[str, list[ComparedScore]]:
     """Return the scores of all systems by each metric, by its title."""
     found: dict[str, list[ComparedScore]] = {}
     for row in table.itertuples():
-        of = {name: getattr(row, name) for name in ("system", "score", "mean", "margin", "better", "signature")}
-        first = pd.isna(row.p)
-        reasons = dict.fromkeys(("difference", "p"), "it is the first system") if first else {}
-        pair = {"difference": None, "p": None} if first else {"difference": row.difference, "p": row.p}
-        found.setdefault(str(row.metric), []).append(ComparedScore(**of, **pair, missing=reasons))
+        names = ("system", "score", "mean", "margin", "p", "better", "signature")
+        of = {name: getattr(row, name) for name in names} | {"difference": None if pd.isna(row.p) else row.difference}
+        reasons = dict.fromkeys(("difference", "p"), "it is the first system")
+        found.setdefault(str(row.metric), []).append(ComparedScore.of(reasons, **of))
     return found
 
 

@@ -6,17 +6,15 @@ from statistics import fmean
 from typing import Annotated, Literal
 
 import typer
-from pydantic import BaseModel, ConfigDict
 
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.analysis.access.needs import overlap_warning
 from nmtlab.analysis.comparison.files import ScoredText, read_translations, text_of_split
-from nmtlab.cli.answer import Answer, print_answer
+from nmtlab.cli.answer import Answer, Json, Part, print_answer
 from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
 from nmtlab.cli.scored import (
     FIELDS,
     Asked,
-    Json,
     LowerIsBetter,
     References,
     Segments,
@@ -34,10 +32,8 @@ from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.workspace import Workspace
 
 
-class Score(BaseModel):
+class Score(Part):
     """A score, in `Evaluation`."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
     score: float
     """On the text."""
@@ -221,16 +217,14 @@ def _scored(
         for row in rows.itertuples()
     }
     reasons = {FIELDS[title]: reason for title, reason in metrics.missing.items()} | missing
-    if not math.isfinite(numbers.get("perplexity", 0)):
+    if "perplexity" in numbers:
         reasons["perplexity"] = "it is too large for a number"
-        del numbers["perplexity"]
-    if not text.languages[0]:
-        reasons["source"] = "the text has references alone"
     known = {FIELDS[title]: scores[title] for title in metrics.of} | numbers
-    return Evaluation(
+    return Evaluation.of(
+        reasons | {"source": "the text has references alone"},
         system=system, text=text.name, source=text.languages[0] or None, target=text.languages[1],
         sentences=len(text.source), segment_scores={one.metric: scores[one.metric] for one in given},
-        warnings=warnings, missing={name: reason for name, reason in reasons.items() if name not in known},
+        warnings=warnings,
         **{name: known.get(name) for name in (*FIELDS.values(), "word_ceiling", "perplexity", "unknown_tokens")},
     )  # fmt: skip
 

@@ -45,7 +45,6 @@ LowerIsBetter = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="A metric of --segment-scores whose lower scores are better; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead; the book's reference explains its fields.")]
 
 FIELDS = {
     "BLEU": "bleu", "chrF": "chrf", "chrF++": "chrf_plus_plus", "TER": "ter", "spBLEU": "spbleu",

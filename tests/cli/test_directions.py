@@ -1,5 +1,6 @@
 """The commands on a run of several directions."""
 
+import json
 import re
 import shutil
 
@@ -59,6 +60,11 @@ def test_text_is_translated_into_the_language_that_is_asked_for(nmtlab, many):
     ):
         expected = open_system(many.directed(*direction)).translate([text])[0].text
         assert nmtlab("translate", "many", *words, stdin=f"{text}\n") == (0, f"{expected}\n", "")
+        more = ("--json", "--token-scores", "--alignments", "attention")
+        (found,) = json.loads(nmtlab("translate", "many", *words, *more, stdin=f"{text}\n").out)["translations"]
+        assert found["text"] == expected
+        assert sum(found["tokens"]["log_probs"]) == pytest.approx(found["log_prob"], abs=1e-4)
+        assert found["links"]["source_words"] == text.split()
 
 
 def test_a_language_that_the_run_does_not_know_is_refused(nmtlab, many):

@@ -86,8 +86,9 @@ def read_translations(path: Path, text: ScoredText, warn: Callable[[str], object
     """
     lines = list(read_lines(path))
     _check_lines(str(path), len(lines), text.name, len(text.source))
-    if out_of_order(lines, text.references[0]):
-        problem = "most lines match references of other lines, not their own"
+    if first := out_of_order(lines, text.references[0]):
+        since = f"from about line {first:,}, " * (first > 1)
+        problem = f"{since}most lines match references of other lines, not their own"
         warn(f"{path}: {problem}; check that the file is in the order of {text.name}")
     return lines
 
