@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -23,6 +23,7 @@ from nmtlab.cli.scored import (
     Asked,
     LowerIsBetter,
     References,
+    Score,
     Segments,
     SpBleu,
     Ter,
@@ -39,25 +40,15 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace
 
 
-class ComparedScore(Answer):
+class ComparedScore(Score, Answer):
     """A score of a system, in `Comparison`."""
 
     system: str
     """The run, or the file of translations."""
-    score: float
-    """On the text."""
-    mean: float
-    """Of the resampled texts."""
-    margin: float
-    """Half of the 95 % interval: `mean` ± `margin`."""
     difference: float | None
     """To the score of the first system."""
     p: float | None
     """That the systems do not differ, by sacrebleu's paired bootstrap."""
-    better: Literal["higher", "lower"]
-    """Which scores are better."""
-    signature: str
-    """How it was computed: sacrebleu's, or that it is the mean of the sentences."""
 
 
 class LabelScores(Answer):

@@ -3,20 +3,22 @@
 import math
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.analysis.access.needs import overlap_warning
+from nmtlab.analysis.comparison.compared import Given
 from nmtlab.analysis.comparison.files import ScoredText, read_translations, text_of_split
-from nmtlab.cli.answer import Answer, Json, Part, print_answer
+from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
 from nmtlab.cli.scored import (
     FIELDS,
     Asked,
     LowerIsBetter,
     References,
+    Score,
     Segments,
     SpBleu,
     Ter,
@@ -31,20 +33,8 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.workspace import Workspace
 
-
-class Score(Part):
-    """A score, in `Evaluation`."""
-
-    score: float
-    """On the text."""
-    mean: float
-    """Of 1,000 resampled texts."""
-    margin: float
-    """Half of the 95 % interval: `mean` ± `margin`."""
-    better: Literal["higher", "lower"]
-    """Which scores are better."""
-    signature: str
-    """How it was computed: sacrebleu's, or that it is the mean of the sentences."""
+if TYPE_CHECKING:
+    from nmtlab.analysis.access.scoring import TextMetrics
 
 
 class Evaluation(Answer):
@@ -169,13 +159,13 @@ def _of_file(path: Path, text: ScoredText, asked: Asked) -> Evaluation:
     lines = read_translations(path, text, warn)
     missing = dict.fromkeys(("perplexity", "unknown_tokens"), "only a run's model has one")
     missing["word_ceiling"] = "only of runs on words"
-    return _scored(str(path), text, lines, asked, [], missing)
+    return _scored(str(path), text, lines, asked.metrics(text), asked.given([str(path)], text), [], missing)
 
 
 def _evaluated(run: Run, corpus: ParallelCorpus, split: str, recipe: Recipe, asked: Asked) -> Evaluation:
     """Translate a text, and score it."""
     text = text_of_split(corpus, split)
-    asked.metrics(text), asked.given([run.name], text)  # what they refuse is refused before the translation
+    metrics, given = asked.metrics(text), asked.given([run.name], text)  # which may refuse, before the translation
 
     from nmtlab.analysis.access.scoring import run_perplexity
     from nmtlab.analysis.access.translations import translations
@@ -194,14 +184,15 @@ def _evaluated(run: Run, corpus: ParallelCorpus, split: str, recipe: Recipe, ask
     }
     warnings = [overlap_warning(run, corpus, split) or ""]
     warnings += [f"the translations could not be stored: {error_of_the_machine(error)}" for error in unkept]
-    return _scored(run.name, text, lines, asked, [one for one in warnings if one], missing, **numbers)
+    return _scored(run.name, text, lines, metrics, given, [one for one in warnings if one], missing, **numbers)
 
 
 def _scored(
     system: str,
     text: ScoredText,
     lines: list[str],
-    asked: Asked,
+    metrics: "TextMetrics",
+    given: list[Given],
     warnings: list[str],
     missing: dict[str, str],
     **numbers: float,
@@ -209,9 +200,9 @@ def _scored(
     """Return the scores of translations; `numbers` are those of a run."""
     from nmtlab.analysis.access.scoring import compared_counts, counted_texts
 
-    metrics = asked.metrics(text)
-    given = [counted_scores(one.name, one.of[system], one.better) for one in asked.given([system], text)]
-    rows = compared_counts([system], [*counted_texts([lines], text.references, metrics.of), *given])
+    counts = counted_texts([lines], text.references, metrics.of)
+    counts += [counted_scores(one.name, one.of[system], one.better) for one in given]
+    rows = compared_counts([system], counts)
     scores = {
         row.metric: Score(score=row.score, mean=row.mean, margin=row.margin, better=row.better, signature=row.signature)
         for row in rows.itertuples()
@@ -223,7 +214,7 @@ def _scored(
     return Evaluation.of(
         reasons | {"source": "the text has references alone"},
         system=system, text=text.name, source=text.languages[0] or None, target=text.languages[1],
-        sentences=len(text.source), segment_scores={one.metric: scores[one.metric] for one in given},
+        sentences=len(text.source), segment_scores={one.name: scores[one.name] for one in given},
         warnings=warnings,
         **{name: known.get(name) for name in (*FIELDS.values(), "word_ceiling", "perplexity", "unknown_tokens")},
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -15,6 +15,7 @@ from nmtlab.analysis.comparison.files import (
     text_of_files,
     text_of_split,
 )
+from nmtlab.cli.answer import Part
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.workspace import Workspace
@@ -51,6 +52,21 @@ FIELDS = {
     "tokenized BLEU": "tokenized_bleu",
 }  # fmt: skip
 """Title of a metric -> its field in answers."""
+
+
+class Score(Part):
+    """A score, in `Evaluation` and `Comparison`."""
+
+    score: float
+    """On the text."""
+    mean: float
+    """Of resampled texts: 1,000, or --samples."""
+    margin: float
+    """Half of the 95 % interval: `mean` ± `margin`."""
+    better: Literal["higher", "lower"]
+    """Which scores are better."""
+    signature: str
+    """How it was computed: sacrebleu's, or that it is the mean of the sentences."""
 
 
 class Asked(NamedTuple):
