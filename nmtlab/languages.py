@@ -9,6 +9,9 @@ from functools import cache
 CODE = r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*"
 """A regular expression for the language code in the names of a corpus' files (BCP-47-like: uz, pt-BR)."""
 
+_FORMATS = {"src", "sys", "tsv", "txt"}
+"""Endings of files that are also codes of (small) languages."""
+
 _HAN = {"Hans", "Hant", "Jpan"}
 _MIXED = {"Jpan": ("Hira", "Kana", "Hani"), "Kore": ("Hang", "Hani"), "Hans": ("Hani",), "Hant": ("Hani",)}
 _WITHOUT_SPACES = _HAN | {"Thai", "Laoo", "Khmr", "Mymr", "Tibt"}
@@ -25,6 +28,13 @@ def language_of(code: str) -> str:
 def first_subtag(code: str) -> str:
     """Return a code up to its first `-` or `_`, in lower case, without knowledge of languages: zho for zho_Hans."""
     return re.split("[-_]", code)[0].lower()
+
+
+def code_of_ending(ending: str) -> str:
+    """Return the ending of a file's name if it is a language code (en, pt-BR, eng_Latn, but not txt), else nothing."""
+    from langcodes import tag_is_valid
+
+    return ending if ending.lower() not in _FORMATS and tag_is_valid(ending) else ""
 
 
 def is_english(code: str) -> bool:

@@ -1,6 +1,14 @@
 import pytest
 
-from nmtlab.languages import is_english, is_in_han, is_variety, is_without_spaces, language_of, scripts_of
+from nmtlab.languages import (
+    code_of_ending,
+    is_english,
+    is_in_han,
+    is_variety,
+    is_without_spaces,
+    language_of,
+    scripts_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +51,12 @@ def test_languages_without_spaces_are_known_by_language_and_by_script():
     assert not any(map(is_without_spaces, "en ko kor_Hang vi nan_Latn hak-Latn zho_Latn ta ksw qaa".split()))
     assert all(map(is_in_han, "zh yue_Hant jpn lzh qaa_Hans".split()))
     assert not any(map(is_in_han, "th bo en nan_Latn".split()))
+
+
+def test_the_ending_of_a_file_is_a_language_if_it_is_a_code_and_no_usual_format():
+    codes = ["en", "ckb", "pt-BR", "eng_Latn", "zho_Hans"]
+    assert [code_of_ending(code) for code in codes] == codes
+    assert {code_of_ending(ending) for ending in ("txt", "TXT", "src", "sys", "tsv", "ref", "out", "hyp", "")} == {""}
 
 
 @pytest.mark.parametrize(

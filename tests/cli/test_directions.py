@@ -7,6 +7,7 @@ import shutil
 import pytest
 from conftest import write_split
 
+from nmtlab.cli.evaluate import Evaluations
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpora.lines import read_lines, write_lines
@@ -92,6 +93,9 @@ def test_a_run_is_evaluated_in_its_first_direction_in_another_or_in_all(nmtlab, 
     assert len(scores) == 3
     mean = float(re.search(r"mean of 3 directions: BLEU (\S+),", every)[1])
     assert mean == pytest.approx(sum(scores) / 3, abs=0.01)
+    answer = Evaluations.model_validate_json(nmtlab("evaluate", "many", "--all-directions", "--json").out)
+    assert [one.target for one in answer.directions] == ["en", "de"]
+    assert answer.bleu == pytest.approx(sum(one.bleu.score for one in answer.directions) / 2)
     assert nmtlab("evaluate", "many", "--all-directions", "--corpus", "tiny").code == 2
 
 
