@@ -323,7 +323,7 @@ def test_wrong_rare_words_are_found_and_led_to(show, served):
 
 def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     workspace = served.workspace
-    page = show("train")
+    page = show("train", "?open=log,settings")
     recipe = [setting for setting in TINY if "max_evaluations" not in setting]
     page.choose("Corpus", "hostile")
     page.choose("Recipe", "prenorm-fixnorm-scalenorm")
@@ -344,7 +344,7 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     job = Job.open(workspace.data / "jobs/started")
     eventually(lambda: page.chart(DEV).count(), 1)
     eventually(lambda: len(page.traces(DEV)), 1)
-    eventually(lambda: "started: training." in page.notes, True)
+    eventually(lambda: "started: training." in page.answer, True)
     eventually(lambda: " of at most " in "".join(page.page.locator(".nmtlab-progress").all_inner_texts()), True)
     first = len(page.values(DEV)[0])
     eventually(lambda: len(page.values(DEV)[0]) > first, True)
@@ -357,13 +357,13 @@ def test_a_training_is_started_watched_stopped_and_gone_on_with(show, served):
     eventually(lambda: page.message, "")
     eventually(lambda: job.alive, False)
     eventually(lambda: page.page.get_by_role("button", name="Resume").is_enabled(), True)
-    assert "started: training" not in page.notes
+    assert "started: training" not in page.answer
     eventually(lambda: page.page.locator(LOG).inner_text(), job.tail(12).partition("; next: ")[0])
     links = page.page.locator(".nmtlab-links a")
     eventually(lambda: "Training curves" in links.all_inner_texts(), True)
     steps = dev_curve(open_run("started", workspace))["step"].tolist()
     page.press("Resume")
-    eventually(lambda: "started: training." in page.notes, True)
+    eventually(lambda: "started: training." in page.answer, True)
     eventually(lambda: len(page.values(DEV)[0]) > len(steps), True)
     assert page.values(DEV, "x")[0][: len(steps)] == steps
     page.press("Stop")

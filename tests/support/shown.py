@@ -83,6 +83,10 @@ class Shown:
     def notes(self) -> str:
         return "\n".join(self.page.locator(".nmtlab-note").all_inner_texts())
 
+    @property
+    def answer(self) -> str:
+        return "\n".join(self.page.locator(".nmtlab-answer").all_inner_texts())
+
     def chart(self, title: str) -> "Locator":
         return self.page.locator(f'.nmtlab-chart[aria-label^="{title}"]')
 
