@@ -26,6 +26,7 @@ from nmtlab.analysis.search.search_tree import (
     search_tree,
 )
 from nmtlab.analysis.search.translation_speed import NOISE, SETTING, frontier, medians, stored_efficiency
+from nmtlab.analysis.search.tree_figure import _NARROWEST
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.figures.theme import readable
@@ -412,15 +413,16 @@ def test_a_clicked_node_of_a_tree_is_marked_with_its_path_and_continued(show, sy
     page.press("Continue from here")
     found = continue_from(systems[TIED], "Tom öldü .", path["piece"].tolist(), search).iloc[0]
     best = tree[tree["best"]].iloc[-1]
-    eventually(lambda: page.column(CONTINUED, "translation"), [found["text"], best["text"]])
+    texts = [text.replace("<unk>", "⟨unknown⟩") for text in (found["text"], best["text"])]
+    eventually(lambda: page.column(CONTINUED, "translation"), texts)
     assert page.column(CONTINUED, "log p") == cells(pd.Series([found["log_prob"], best["log_prob"]]).round(2))
 
 
 def test_no_two_tokens_of_a_tree_overlap_at_1280_and_1920_pixels(show, systems):
     page = show("search", f"?runs={TIED}&line=3&beam=8")
-    for width in (1280, 1920):
+    for width, plot in ((1280, _NARROWEST), (1920, 1022)):
         page.page.set_viewport_size({"width": width, "height": 900})
-        drawn = f"Math.abs(document.querySelector('.nmtlab-chart')._fullLayout.width - {width}) < 140"
+        drawn = f"Math.abs(document.querySelector('.nmtlab-chart')._fullLayout._size.w - {plot}) < 5"
         page.page.wait_for_function(drawn, timeout=90_000)
         boxes = page.chart(TREE).locator(".annotation-text-g").evaluate_all(_EDGES)
         assert len(boxes) > 10

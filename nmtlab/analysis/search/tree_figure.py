@@ -170,7 +170,7 @@ _BEST, _EMPTY, _REFERENCE, _MARKED = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS
 _TEXT = {"best": _BEST, "reference": _REFERENCE, "marked": _MARKED, "branch": "#444444"}
 _HEIGHT, _TOP, _BOTTOM = 680, 45, 110
 _ABOVE = 22  # pixels above log-probability 0, for a label
-_NARROWEST = 1000
+_NARROWEST = 810
 """Pixels between the axes on a page of 1280 pixels."""
 _DEEPER = 2.0
 """How far below the beam's least probable hypothesis, in multiples of its log-probability, a reference is drawn."""
