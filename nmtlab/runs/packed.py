@@ -128,7 +128,7 @@ def opened(archive: Path, cache: Path) -> dict[str, Path]:
 def machine_of(path: Path) -> str:
     """Return the kind of machine of a run, an archive or a folder; empty if it is unreadable."""
     try:
-        return _machine(path, (path if path.is_file() else path / ENVIRONMENT).stat().st_mtime_ns)
+        return _machine(path.resolve(), (path if path.is_file() else path / ENVIRONMENT).stat().st_mtime_ns)
     except OSError:
         return ""
 

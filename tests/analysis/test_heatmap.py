@@ -62,6 +62,13 @@ def test_cells_are_equally_high_and_shorter_heatmaps_end_earlier(trained, runs):
     assert all(low > below[0] for low, high in domains if high != below[0])
 
 
+@pytest.mark.parametrize(("second", "labelled"), [("this is", [True, False]), ("this is not", [True, True])])
+def test_targets_that_are_alike_are_labelled_once(trained, second, labelled):
+    weights = [attention(trained[0], "das ist", one) for one in ("this is", second)]
+    figure = attention_figure(pd.concat([some.assign(run=f"run {place}") for place, some in enumerate(weights)]))
+    assert [axis.showticklabels is not False for axis in figure.select_yaxes()] == labelled
+
+
 def test_unknown_pieces_are_bold_in_the_attention(trained):
     weights = attention(trained[0], "das ist", "this is").assign(run="x", target_unknown=True, source_unknown=False)
     figure = attention_figure(weights)

@@ -19,6 +19,7 @@ from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.sentences import MAX_LETTERS, SentenceChooser
 from nmtlab.dashboards.frame.systems import left_out, of_one_pair
+from nmtlab.runs.index import RunIndex
 from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run
 from nmtlab.thesis.measured import measured_cells
@@ -118,6 +119,23 @@ def test_a_chip_names_its_run_and_text_and_is_removed_by_its_cross(runs):
     assert [chip["key"] for chip in chooser._chips.chips] == ["b"]
 
 
+@pytest.mark.full
+def test_of_a_thousand_runs_only_new_ones_are_opened_when_a_page_is(runs, monkeypatch):
+    for number in range(997):
+        shutil.copytree(runs.runs / "a", runs.runs / f"run-{number:03}", copy_function=os.link)
+    opened: list[str] = []
+    opener = RunIndex._opened
+    monkeypatch.setattr(RunIndex, "_opened", lambda index, name: opened.append(name) or opener(index, name))
+    assert len(RunChooser(runs).table.frame) == 1000
+    assert sorted(opened) == sorted(path.name for path in runs.runs.iterdir())
+    add_run(runs, "new")
+    opened.clear()
+    chooser = RunChooser(runs)
+    assert sorted(opened) == [BROKEN, "new"]
+    assert len(rows(chooser)) == 1001
+
+
+@pytest.mark.full
 def test_what_packed_runs_cannot_do_is_said_in_short_and_folded():
     chooser = RunChooser(Workspace(Path(__file__).parents[2] / "data"), first=["small-tr-en.tied.s1"])
     short = "half-precision weights: translates, cannot be trained further; log p ± 0.01"

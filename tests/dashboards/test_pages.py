@@ -290,6 +290,32 @@ def test_a_page_of_a_run_on_hostile_text_stands(name, hostile):
     assert figures(page)
 
 
+LANGUAGES = "af ar bg bn ca cs cy da el es et fa fi fr gl ha he hi hu id it ja ka ko lt lv nl pl ro sv".split()
+
+
+@pytest.fixture(scope="module")
+def thirty(tmp_path_factory, zoo) -> Workspace:
+    """Runs in thirty languages."""
+    workspace = Workspace(tmp_path_factory.mktemp("thirty"))
+    for language in LANGUAGES:
+        recipe = shutil.copytree(zoo("trained").folder, workspace.runs / f"tiny-{language}-en") / "recipe.toml"
+        text = recipe.read_text(encoding="utf-8").replace('source = "de"', f'source = "{language}"')
+        recipe.write_text(text.replace('name = "tiny"', f'name = "tiny-{language}"'), encoding="utf-8")
+    return workspace
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["norms", "attention", "dynamics", "gradients", "compare", "translate"])
+def test_runs_in_thirty_languages_are_shown_in_sentences_that_can_be_read(name, thirty):
+    page = make(name, thirty)
+    runs = page.state["runs"]
+    runs.choose(list(runs.frame.index))
+    assert told(page) == ""
+    if name != "compare":  # which lists runs with translations
+        assert len(runs.chosen) == len(LANGUAGES)
+    assert max(map(len, notes(page))) < 500
+
+
 @pytest.mark.full
 def test_what_is_said_of_g_is_what_the_slopes_and_the_seeds_say(hostile):
     page = unfolded(make("depth", hostile))

@@ -59,6 +59,7 @@ def shapes(chart) -> Iterator[tuple[str, float]]:
             yield shape[f"{along}ref"], shape[f"{along}0"]
 
 
+@pytest.mark.full
 def test_a_cell_of_a_heatmap_selects_the_token_of_its_row_in_all_that_shows_it_and_again_selects_none(opened):
     page = opened("attention", address())
     cell = {"x": 4, "y": 2, "xaxis": "x", "yaxis": "y", "customdata": [], "meta": None}

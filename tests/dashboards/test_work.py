@@ -1,12 +1,14 @@
 """Long work, step by step: its progress is seen, it is stopped, and others get their turn meanwhile."""
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from nmtlab.dashboards.frame.saved import saved_page
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 
@@ -144,3 +146,16 @@ def test_an_error_on_the_way_is_told_and_ends_it(work, told):
 
     asyncio.run(main())
     assert told == ["it broke; mend it"]
+
+
+def test_a_page_that_is_saved_meanwhile_says_what_is_missing(work):
+    async def saved() -> tuple[str, str]:
+        work.start("<counting>", 40, counting([], 40, 0.05))
+        await until(lambda: not hidden(work))
+        during = saved_page("Title", "Question?", {}, [work])
+        work.stop()
+        return during, saved_page("Title", "Question?", {}, [work])
+
+    during, after = asyncio.run(saved())
+    assert re.search(r"&lt;counting&gt;: still computing when this page was saved, \d+ of 40 done", during)
+    assert "still computing" not in after

@@ -72,7 +72,10 @@ def exported(run: Run, folder: Path, program: str = "huggingface", **more) -> Pa
 # Hugging Face
 
 
-@pytest.fixture(scope="module", params=HELD_BY_HUGGING_FACE)
+_FIRST, *_REST = HELD_BY_HUGGING_FACE
+
+
+@pytest.fixture(scope="module", params=[_FIRST, *(pytest.param(kind, marks=pytest.mark.full) for kind in _REST)])
 def both(request, learned, tmp_path_factory):
     """A run, and the model and the tokenizer that the transformers library makes of its folder."""
     transformers = pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")

@@ -66,7 +66,8 @@ def heatmaps(
         x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
         for trace in (_heatmap(matrix, look, not place), _rings(linked, not place and bool(linked))):
             traces.append(trace | {"xaxis": x, "yaxis": y})
-        title = {} if place % grid.columns else {"title": {"text": "target"}}
+        first = place % grid.columns == 0
+        title = {"title": {"text": "target"}} if first else {"showticklabels": not _alike(targets)}
         layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
         tokens |= {x: ("source", _tokens(matrix, "source")), y: ("target", _tokens(matrix, "target"))}
@@ -117,7 +118,7 @@ class _Grid(NamedTuple):
 
 def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -> _Grid:
     """Return a grid with enough space for the names of the runs and the labels of their source and target pieces."""
-    gap = min(30 + _LETTER * _longest(targets), 200)
+    gap = 30 if _alike(targets) else min(30 + _LETTER * _longest(targets), 200)
     needed = gap + _SLANTED * max(map(len, sources))
     columns = max(1, min(_MOST, len(runs), (_WIDTH + gap) // needed))
     width = (1 + gap / _WIDTH) / columns - gap / _WIDTH
@@ -198,6 +199,11 @@ def _tokens(weights: pd.DataFrame, side: str) -> list[str]:
     """Return the tokens of a side in order; one that is compared is `this, not that`."""
     pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")[f"{side}_piece"]
     return [piece.partition(", not ")[0] for piece in pieces]
+
+
+def _alike(sides: list[list[str]]) -> bool:
+    """Return whether the pieces of all systems are the same, so that those of the first label all."""
+    return all(pieces == sides[0] for pieces in sides)
 
 
 def _longest(sides: list[list[str]]) -> int:

@@ -248,7 +248,7 @@ def gradient_figure(curves: pd.DataFrame) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(title_text="updates")
     figure.update_yaxes(title_text="gradient norm before clipping", **log_axis(curves["norm"]))
-    return dressed(figure, "Global gradient norm during training: each update (faint), running median, spikes (×)")
+    return dressed(figure, "Global gradient norm during training, running median, spikes (×)")
 
 
 def _gradient_said(curves: pd.DataFrame) -> str:

@@ -211,8 +211,9 @@ def tree_figure(
         figure.add_traces(_outside(_until(beyond, until)))
     if marked is not None:
         figure.add_trace(_path(marked))
-    for label in _until(placed_labels(labelled_nodes(tree, beyond, marked), scale), until).itertuples():
-        figure.add_annotation(_written(label))
+    labels = _until(placed_labels(labelled_nodes(tree, beyond, marked), scale), until)
+    # one by one, plotly copies all earlier ones each time
+    figure.update_layout(annotations=[_written(label) for label in labels.itertuples()])
     if empty is not None and not _empty(tree).any():
         figure.add_hline(empty, line=_OUTSIDE, annotation={**_BESIDE, "text": f"empty translation, {number(empty)}"})
     shown = [_until(rows, until) for rows in (tree, beyond) if rows is not None]

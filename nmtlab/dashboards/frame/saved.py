@@ -75,7 +75,7 @@ def _shown(body: Iterable[widgets.Widget]) -> tuple[list[widgets.Widget], list[w
     for widget in body:
         if getattr(widget, "layout", None) is not None and widget.layout.display == "none":
             continue
-        if isinstance(widget, widgets.Box):
+        if isinstance(widget, widgets.Box) and not hasattr(widget, "as_html"):
             inner, inner_lists = _shown(widget.children)
             chooser = CHOOSER in widget._dom_classes
             results += [] if chooser else inner

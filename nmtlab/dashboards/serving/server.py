@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import nbformat
+from tornado.ioloop import IOLoop
 from traitlets import Unicode
 from traitlets.config import Config
 from voila.app import Voila
@@ -70,7 +71,10 @@ class Server(Voila):
         base, voila = self.base_url, {"voila_configuration": self.voila_configuration}
         page = {**voila, "template_paths": self.template_paths, "config": self.config}
         nothing = rf"/logout|/voila/render/.*|/voila/templates/(?!{_A_FILE}$).*"  # Voila fails on these
-        start = {**voila, "start": StartPage(Workspace.find(), Path(self.forks))}
+        start_page = StartPage(Workspace.find(), Path(self.forks))
+        if self.voila_configuration.preheat_kernel:
+            IOLoop.current().add_callback(start_page.content)
+        start = {**voila, "start": start_page}
         rules = [
             (rf"/|/voila/render/{headings()[0].name}\.ipynb", Start, start),
             (rf"/voila/render/({_A_PAGE})", Page, page),

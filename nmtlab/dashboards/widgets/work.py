@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from html import escape
 
 import ipywidgets as widgets
 
@@ -61,6 +62,11 @@ class Work(widgets.HBox):
         self.layout.display = "none"
 
     clear = stop
+
+    def as_html(self) -> str:
+        """Return what a page says that is saved meanwhile."""
+        done = f"{self._bar.value:,} of {self._bar.max:,}"
+        return f"<p>{escape(self._label.value)}: still computing when this page was saved, {done} done.</p>"
 
     async def _continue(self, work: Iterator[object], pause: float) -> None:
         with self._guarded():
