@@ -91,7 +91,7 @@ def train(
     if resume:
         check_same_text(begun, corpora, checked.checksums)
     else:
-        on_event(Preparing("learning the vocabulary"))
+        on_event(Preparing("counting the types" if recipe.transfer.continued else "learning the vocabulary"))
         facts = partial(environment, checked.checksums, device, group.size, checked.overlap)
         group.on_main(lambda: _create(folder, naming(recipe, corpora), corpora, parent, facts()))
     run = Run(folder)

@@ -181,7 +181,7 @@ def inherit(
     parameters, weights = dict(model.named_parameters()), merged(weights)
     rows = parent_rows(model, pipeline, parent, settings, seed)
     reserved = {"source": pipeline.source.vocabulary.reserved, "target": pipeline.target.vocabulary.reserved}
-    report = []
+    report, low_rank = [], any(map(is_low_rank, parameters))
     for name, parameter in parameters.items():
         of, side = part(name), vocabulary_side(name)
         use = getattr(settings, of)
@@ -189,6 +189,8 @@ def inherit(
             if use == "freeze":
                 raise RunError(f"weight {name!r}: the parent lacks it", f"do not freeze it: set transfer.{of}=tune")
             use = "reset"
+        elif low_rank and use == "tune":
+            use = "freeze"
         kept = 0 if use == "reset" else _copy(parameter, weights[name], rows[side] if side else None)
         types = None if side is None else len(parameter) - reserved[side]
         report.append(Inherited(name, of, use, types, kept if side is None else max(0, kept - reserved[side])))

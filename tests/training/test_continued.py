@@ -195,6 +195,17 @@ def test_the_command_line_goes_on_from_a_run(here, monkeypatch):
     assert "--parent and --from: a run has one parent" in str(both.exception)
 
 
+def test_adapters_are_added_to_frozen_parts(parent, here):
+    parts = ("source_embedding", "encoder", "decoder", "target_embedding", "output")
+    recipe = recipe_from(parent, model__adapter_width=4, **{f"transfer__{part}": "freeze" for part in parts})
+    child = train(f"{parent.name}-adapters", recipe, opened(here), here)
+    ours, theirs = child.checkpoints.weights("last")[0], parent.checkpoints.weights()[0]
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    added = [weight for name, weight in ours.items() if name not in theirs and "up.weight" in name]
+    assert len(added) == sum(parent.recipe.model.depth)
+    assert all(weight.any() for weight in added)
+
+
 # LoRA
 
 
@@ -212,6 +223,8 @@ def low_rank(parent, here) -> Run:
 def test_only_low_rank_changes_are_trained(parent, low_rank):
     ours, theirs = low_rank.checkpoints.weights("last")[0], parent.checkpoints.weights()[0]
     changes = ours.keys() - theirs.keys()
+    uses = {one["name"]: one["use"] for one in low_rank.inheritance["parameters"]}
+    assert {name for name, use in uses.items() if use != "freeze"} == changes
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
     assert {name.rpartition(".")[2] for name in changes} == {"low_rank_down", "low_rank_up"}
     layers = sum(name.endswith(("attention.query.weight", "inner.weight")) for name in theirs)
