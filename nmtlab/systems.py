@@ -30,7 +30,7 @@ def open_system(
     Args:
         run: a trained run; the system translates in its direction.
         search: search settings; the recipe's if not given.
-        which: the best checkpoint by dev BLEU, or the last.
+        which: the best checkpoint by its dev score, or the last.
         machine: where to compute; if not given, a GPU if available, with torch's default number of threads.
 
     Raises:

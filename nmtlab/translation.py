@@ -16,6 +16,7 @@ from nmtlab.search.attention import word_attention
 from nmtlab.search.forced import ForcedDecoding, forced_decode_all
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.searches import Search, usual_search
+from nmtlab.search.token_scores import TokenScores, score_tokens
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS, UNK
@@ -176,6 +177,28 @@ class Translator(Generic[ModelT]):
                 on_progress(len(batch))
         self.model.train(was_training)
         return translations
+
+    def token_scores(
+        self, lines: Sequence[str], translations: Sequence[Translation], top: int = 0
+    ) -> list[list[TokenScores]]:
+        """Return for each line the scores of the tokens of its hypotheses; none for a blank line.
+
+        Args:
+            lines: as translated.
+            translations: of the lines, by this translator, whose model is in evaluation mode.
+            top: number of alternatives to each token.
+        """
+        filled, ids = self.pipeline.encode_filled(lines)
+        found: list[list[TokenScores]] = [[] for _ in lines]
+        pairs = [
+            (place, source, [*one.tokens, *[EOS] * one.finished])
+            for place, source in zip(filled, ids, strict=True)
+            for one in translations[place].hypotheses
+        ]
+        scored = dict(score_tokens(self.model, [pair[1] for pair in pairs], [pair[2] for pair in pairs], top))
+        for index, (place, _, _) in enumerate(pairs):
+            found[place].append(scored[index])
+        return found
 
     def _padded(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
         return torch.from_numpy(pad(ids)).to(self.model.device)

@@ -60,6 +60,11 @@ class Workspace:
         return self.data / "runs"
 
     @property
+    def jobs(self) -> Path:
+        """Trainings started from the page *Train*, a folder each; see `nmtlab.jobs`."""
+        return self.data / "jobs"
+
+    @property
     def results(self) -> Path:
         """Tables saved by `nmtlab reproduce --save`."""
         return self.data / "results"

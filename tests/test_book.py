@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 
 import nmtlab
+from nmtlab.cli.answer import declared_answers
 from nmtlab.cli.main import app
 from nmtlab.recipe import named_recipe, recipe_names
 from nmtlab.workspace import RESULTS
@@ -147,6 +148,13 @@ def test_every_command_is_described_with_all_of_its_options(book):
     for words, command in verbs(get_command(app), "nmtlab"):
         assert f"<h2>{words}<" in page
         assert all(option in page for one in command.params for option in one.opts if option.startswith("--"))
+
+
+def test_every_field_of_an_answer_in_json_is_in_the_reference(book):
+    page = (book / "docs/reference/json.html").read_text(encoding="utf-8")
+    for kind in declared_answers():
+        assert f"<h2>{kind.__name__}<" in page
+        assert all(f">{name}</span>" in page for name in kind.model_fields)
 
 
 @pytest.mark.parametrize("section", ["text", "training", "model", "search", "transfer"])

@@ -1,6 +1,14 @@
 import pytest
 
-from nmtlab.languages import is_english, is_in_han, is_without_spaces, language_of
+from nmtlab.languages import (
+    code_of_ending,
+    is_english,
+    is_in_han,
+    is_variety,
+    is_without_spaces,
+    language_of,
+    scripts_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,3 +51,45 @@ def test_languages_without_spaces_are_known_by_language_and_by_script():
     assert not any(map(is_without_spaces, "en ko kor_Hang vi nan_Latn hak-Latn zho_Latn ta ksw qaa".split()))
     assert all(map(is_in_han, "zh yue_Hant jpn lzh qaa_Hans".split()))
     assert not any(map(is_in_han, "th bo en nan_Latn".split()))
+
+
+def test_the_ending_of_a_file_is_a_language_if_it_is_a_code_and_no_usual_format():
+    codes = ["en", "ckb", "pt-BR", "eng_Latn", "zho_Hans"]
+    assert [code_of_ending(code) for code in codes] == codes
+    assert {code_of_ending(ending) for ending in ("txt", "TXT", "src", "sys", "tsv", "ref", "out", "hyp", "")} == {""}
+
+
+@pytest.mark.parametrize(
+    ("code", "scripts"),
+    [
+        ("uz", "Latn"),
+        ("uz-Cyrl", "Cyrl"),
+        ("ug", "Arab"),
+        ("ja", "Hira Kana Hani"),
+        ("ko", "Hang Hani"),
+        ("zho_Hant", "Hani"),
+        ("ksw", ""),
+        ("ksw-Mymr", "Mymr"),
+        ("qaa", ""),
+        ("chinese", ""),
+    ],
+)
+def test_the_scripts_of_a_language_are_known_or_it_has_none(code, scripts):
+    assert scripts_of(code) == tuple(scripts.split())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "varieties", "others"),
+    [
+        ("en", "en EN en-US en_GB eng_Latn", "de enm *all*"),
+        ("en-GB", "en-GB en eng_Latn", "en-US"),
+        ("pt-BR", "pt_br pt", "pt-PT es"),
+        ("zh-Hant", "zh-TW zh_Hant_TW", "zh zh-Hans zh-CN"),
+        ("zh", "zh zh-TW zh-Hans cmn", "ja"),
+        ("uz-Cyrl", "uz-Cyrl uz_Cyrl_UZ", "uz uz-Latn"),
+        ("qaa", "qaa qaa-x", "qab"),
+    ],
+)
+def test_a_language_is_found_under_the_codes_of_its_varieties(wanted, varieties, others):
+    assert all(is_variety(code, wanted) for code in varieties.split())
+    assert not any(is_variety(code, wanted) for code in others.split())

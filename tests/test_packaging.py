@@ -23,7 +23,7 @@ from nmtlab.thesis.claims.verdicts import measured_claims
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = ("workbench", "download", "tensorboard", "ray", "projection", "docs", "export", "test")
+EXTRAS = tuple("workbench download tensorboard ray slurm projection languages docs export test".split())
 DECLARED = [Requirement(line) for line in PROJECT["dependencies"]] + [
     Requirement(line) for extra in EXTRAS for line in PROJECT["optional-dependencies"][extra]
 ]

@@ -1,8 +1,8 @@
-"""Lists in the book, from declarations: settings, commands, pages, questions, tables and where results are from."""
+"""Lists in the book, from declarations: settings, commands, JSON, pages, questions, tables, origins of results."""
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.declared import declared_analyses
+from nmtlab.cli.answer import declared_answers
 from nmtlab.cli.main import app as commands
 from nmtlab.dashboards.frame.headings import headings
 from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
@@ -22,6 +23,7 @@ from nmtlab.thesis.tables.listing import TABLES
 from nmtlab.workspace import RESULTS, Workspace
 
 _PLAIN = re.compile(r"(--[a-z][a-z-]*)|[\\*_<$`]")
+_KINDS = {"integer": "integer", "number": "number", "string": "text", "boolean": "true or false", "null": "null"}
 _FAMILIES = {"transformer": TransformerSettings, "recurrent": RnnSettings, "phrase-based": PhraseSettings}
 
 
@@ -52,6 +54,38 @@ class CommandsDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         parts = (_described(words, command) for words, command in verbs(typer.main.get_command(commands), "nmtlab"))
         return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
+
+
+class AnswersDirective(SphinxDirective):
+    """`{answers}`: what commands print as JSON, field by field."""
+
+    def run(self) -> list[nodes.Node]:
+        parts = (_answer(kind.model_json_schema(), kind.__module__) for kind in declared_answers())
+        return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
+
+
+def _answer(schema: Mapping[str, Any], module: str) -> str:
+    """Return the class of a JSON schema, its text, its module and its fields as Markdown."""
+    rows = [
+        [f"`{name}`", _kind(field), field.get("description", "")]
+        for name, field in schema["properties"].items()
+        if name != "missing"
+    ]
+    table = markdown_table(["field", "value", "meaning"], rows)
+    return f"## {schema['title']}\n\n{schema['description']} It is declared in `{module}`.\n\n{table}"
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """Return what a JSON schema allows, in words."""
+    if options := schema.get("anyOf"):
+        return " or ".join(map(_kind, options))
+    if "$ref" in schema:
+        return f"`{schema['$ref'].rpartition('/')[2]}`"
+    if "items" in schema:
+        return f"list of {_kind(schema['items'])}"
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        return f"name: {_kind(schema['additionalProperties'])}"
+    return ", ".join(f"`{one}`" for one in schema.get("enum", ())) or _KINDS.get(schema.get("type"), "object")
 
 
 class PagesDirective(SphinxDirective):
@@ -159,6 +193,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("fields", FieldsDirective)
     app.add_directive("commands", CommandsDirective)
+    app.add_directive("answers", AnswersDirective)
     app.add_directive("pages", PagesDirective)
     app.add_directive("analyses", AnalysesDirective)
     app.add_directive("tables", TablesDirective)

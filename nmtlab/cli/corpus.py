@@ -7,6 +7,7 @@ import typer
 from pandas import DataFrame
 
 from nmtlab.analysis.access.ceiling import word_ceiling
+from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.corpus_import import Name, check_not_in_training, print_report, report_pairs
 from nmtlab.cli.options import Source, Target, numbers
 from nmtlab.cli.tables import print_frame, print_table
@@ -14,11 +15,11 @@ from nmtlab.errors import CorpusError
 from nmtlab.files import remove_folder
 from nmtlab.runs.listing import unfinished_runs
 from nmtlab.text.checks import overlap as measures
-from nmtlab.text.checks.overlap import shares_similar
 from nmtlab.text.corpora.concatenation import join as join_corpora
-from nmtlab.text.corpora.corpus import SPLITS, listed, open_corpus
+from nmtlab.text.corpora.corpus import SPLITS, Listed, listed, open_corpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
 from nmtlab.text.corpora.multi_parallel import join_languages
+from nmtlab.text.corpora.similar import shares_similar
 from nmtlab.text.corpora.statistics import statistics
 from nmtlab.workspace import Workspace
 
@@ -26,6 +27,12 @@ Transliteration = Annotated[
     Literal["none", "uyghur-latin", "uroman"],
     typer.Option(help="Transliteration of all sources before subwords are learned."),
 ]
+_NO_SHARES = {
+    "new_tokens": "only of dev and test that are not blank, beside train",
+    "new_types": "only of dev and test that are not blank, beside train",
+    "similar": "only of dev and test, beside train",
+    "word_ceiling": "only of dev and test",
+}
 Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")]
 
 
@@ -58,14 +65,88 @@ def join(
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
 
 
-def list_() -> None:
+class CorpusListed(Answer):
+    """A corpus, in `CorporaListed`."""
+
+    name: str
+    """Of its folder."""
+    folder: str
+    """Where it is."""
+    languages: list[str]
+    """Their codes."""
+    train: int | None
+    """Lines of its first language's file."""
+    dev: int | None
+    """As `train`."""
+    test: int | None
+    """As `train`."""
+
+
+class CorporaListed(Answer):
+    """What `nmtlab corpus list --json` prints."""
+
+    corpora: list[CorpusListed]
+    """By name."""
+
+
+class SideStatistics(Answer):
+    """One language of one split, in `CorpusStatistics`."""
+
+    split: str
+    """`train`, `dev` or `test`."""
+    side: str
+    """`source` or `target`."""
+    language: str
+    """Its code."""
+    sentences: int
+    """Lines, blank ones included."""
+    tokens: int
+    """White-space words of the text as it is."""
+    types: int
+    """Distinct tokens."""
+    mean_length: float
+    """Tokens per sentence."""
+    median_length: float
+    """Tokens per sentence."""
+    longest: int
+    """Tokens of the longest sentence."""
+    singletons: int
+    """Types seen once."""
+    new_tokens: float | None
+    """Share of the tokens that are not in train, 0 to 1."""
+    new_types: float | None
+    """Share of the types that are not in train, 0 to 1."""
+    similar: float | None
+    """Share of the sentences that are similar to a training sentence, 0 to 1."""
+    word_ceiling: float | None
+    """BLEU of the text split into words and joined again, in percent."""
+
+
+class CorpusStatistics(Answer):
+    """What `nmtlab corpus stats --json` prints."""
+
+    name: str
+    """Of the corpus."""
+    source: str
+    """Code of the source language."""
+    target: str
+    """Code of the target language."""
+    sides: list[SideStatistics]
+    """By split, source and target."""
+
+
+def list_(as_json: Json = False) -> None:
     """List the corpora of the workspace and of the folders in NMTLAB_CORPORA: languages, pairs, and where they are.
 
     Pairs are lines of the first language's file; 'nmtlab corpus stats' reads and checks a corpus.
     """
     workspace = Workspace.find()
+    corpora = [listed(folder) for folder in workspace.corpus_folders()]
+    if as_json:
+        print_answer(CorporaListed(corpora=[_listed(corpus) for corpus in corpora]))
+        return
     rows = []
-    for corpus in map(listed, workspace.corpus_folders()):
+    for corpus in corpora:
         where = "workspace" if corpus.folder.parent == workspace.data / "corpora" else str(corpus.folder.parent)
         pairs = ["-" if lines is None else f"{lines:,}" for lines in map(corpus.lines.get, SPLITS)]
         rows.append([corpus.folder.name, ", ".join(corpus.languages), *pairs, where])
@@ -73,6 +154,13 @@ def list_() -> None:
         print_table("Corpora", ["corpus", "languages", *SPLITS, "where"], rows, set(SPLITS))
     else:
         print("no corpora yet; 'nmtlab corpus import' or 'nmtlab corpus make' makes some")
+
+
+def _listed(corpus: Listed) -> CorpusListed:
+    reasons = {split: "cannot be read" if split in corpus.lines else "no such text" for split in SPLITS}
+    lines = {split: corpus.lines.get(split) for split in SPLITS}
+    facts = {"name": corpus.folder.name, "folder": str(corpus.folder), "languages": list(corpus.languages)}
+    return CorpusListed.of(reasons, **facts, **lines)
 
 
 def remove(
@@ -105,6 +193,7 @@ def stats(
     source: Source = "",
     target: Target = "",
     csv: Csv = False,
+    as_json: Json = False,
 ) -> None:
     """Count the sentences, tokens and types of a corpus, their lengths, and what train lacks of dev and test.
 
@@ -119,6 +208,10 @@ def stats(
         math.nan if row.split == "train" else word_ceiling([*text.lines(row.split, row.language)], row.language)
         for row in table.itertuples()
     ]
+    if as_json:
+        sides = [SideStatistics.of(_NO_SHARES, **row) for row in table.to_dict("records")]
+        print_answer(CorpusStatistics(name=text.name, source=text.source, target=text.target, sides=sides))
+        return
     if csv:
         print(table.to_csv(index=False), end="")
         return

@@ -19,6 +19,7 @@ from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.corpus import open_corpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
 from nmtlab.text.corpora.splitting import HoldOut
+from nmtlab.text.importers.exchange import import_exchange
 from nmtlab.text.importers.gettext import import_gettext
 from nmtlab.text.importers.mtdata import DatasetSelection, find_selection, import_mtdata
 from nmtlab.text.importers.sacrebleu import import_sacrebleu
@@ -29,6 +30,7 @@ from nmtlab.workspace import Workspace
 Name = Annotated[str, typer.Argument(help="Name of the new corpus.")]
 From = Annotated[str, typer.Option("--source", help="Code of the source language, such as uz or pt-BR.")]
 Into = Annotated[str, typer.Option("--target", help="Code of the target language.")]
+Exchanged = Annotated[list[Path], typer.Argument(help="One or more files (plain, .gz or .xz).")]
 AllowOverlap = Annotated[
     bool,
     typer.Option("--allow-overlap", help="Keep train pairs found in published dev and test sets; see 'nmtlab train'."),
@@ -166,6 +168,24 @@ def gettext(
     Every Linux machine has some: nmtlab corpus import gettext tr-software /usr/share/locale --language tr
     """
     return import_gettext(folder, places, language, *cleaned)
+
+
+@_importer
+def tmx(folder: Path, files: Exchanged, source: From, target: Into, cleaned: tuple[Limits, HoldOut]) -> ImportReport:
+    """Import translation memories (TMX): those of CAT tools, and the corpora of OPUS.
+
+    The languages are found under any of their codes, en-US for en. Codes for formatting are removed from the text.
+    """
+    return import_exchange(folder, files, "tmx", source, target, *cleaned)
+
+
+@_importer
+def xliff(folder: Path, files: Exchanged, source: From, target: Into, cleaned: tuple[Limits, HoldOut]) -> ImportReport:
+    """Import localisation files (XLIFF 1.2 or 2), in either direction; unfinished translations are dropped.
+
+    The languages are found under any of their codes, en-US for en. Codes for formatting are removed from the text.
+    """
+    return import_exchange(folder, files, "xliff", source, target, *cleaned)
 
 
 @_importer

@@ -1,33 +1,91 @@
 """`nmtlab evaluate`."""
 
 import math
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmtlab.analysis.access.ceiling import word_ceiling
-from nmtlab.cli.options import (
-    Beam,
-    Set,
-    Source,
-    Split,
-    Target,
-    Threads,
-    open_text,
-    run_recipe,
-    say_overlap,
-    sentence_bar,
+from nmtlab.analysis.access.needs import overlap_warning
+from nmtlab.analysis.comparison.compared import Given
+from nmtlab.analysis.comparison.files import ScoredText, read_translations, text_of_split
+from nmtlab.cli.answer import Answer, Json, print_answer
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
+from nmtlab.cli.scored import (
+    FIELDS,
+    Asked,
+    LowerIsBetter,
+    References,
+    Score,
+    Segments,
+    SpBleu,
+    Ter,
+    text_of,
+    warn,
 )
 from nmtlab.errors import CorpusError, NmtlabError, error_of_the_machine
-from nmtlab.evaluation.order import out_of_order
+from nmtlab.evaluation.resampling import counted_scores
 from nmtlab.recipe import Recipe
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
-from nmtlab.text.corpora.lines import read_lines
 from nmtlab.workspace import Workspace
+
+if TYPE_CHECKING:
+    from nmtlab.analysis.access.scoring import TextMetrics
+
+
+class Evaluation(Answer):
+    """The answer of `nmtlab evaluate`."""
+
+    system: str
+    """The run, or the file of its translations."""
+    text: str
+    """The corpus and its split, or the files of references."""
+    source: str | None
+    """Language of the source."""
+    target: str
+    """Language of the translations."""
+    sentences: int
+    """How many are scored."""
+    bleu: Score
+    """By sacrebleu, of detokenized text."""
+    chrf: Score
+    """By sacrebleu: chrF2."""
+    chrf_plus_plus: Score
+    """By sacrebleu: chrF2++."""
+    ter: Score | None
+    """By sacrebleu, with `--ter`."""
+    spbleu: Score | None
+    """By sacrebleu on the subwords of FLORES-200, with `--spbleu`."""
+    tokenized_bleu: Score | None
+    """As multi-bleu computes it, of Moses tokens."""
+    segment_scores: dict[str, Score]
+    """By the metrics of `--segment-scores`: their names -> the mean of the sentences."""
+    word_ceiling: float | None
+    """BLEU of the reference, split into words and joined again."""
+    perplexity: float | None
+    """Of the reference, per token."""
+    unknown_tokens: int | None
+    """How many tokens of the reference are scored as unknown."""
+    warnings: list[str]
+    """What to know before the scores are believed."""
+
+
+_ON_REQUEST = ("ter", "spbleu")
+
+
+class Evaluations(Answer):
+    """The answer of `nmtlab evaluate --all-directions`."""
+
+    directions: list[Evaluation]
+    """One for each direction."""
+    bleu: float
+    """Mean over directions."""
+    chrf: float
+    """Mean over directions."""
 
 
 def evaluate(
@@ -36,38 +94,51 @@ def evaluate(
     split: Split = "test",
     source: Source = "",
     target: Target = "",
+    reference: References = None,
     all_directions: Annotated[
         bool, typer.Option("--all-directions", help="Score on the text of every direction that the run was trained in.")
     ] = False,
+    ter: Ter = False,
+    spbleu: SpBleu = False,
+    segment_scores: Segments = None,
+    lower_is_better: LowerIsBetter = None,
     beam: Beam = None,
     set_: Set = None,
     threads: Threads = None,
+    json: Json = False,
 ) -> None:
-    """Translate a test set and score it: BLEU and chrF with their signatures, tokenized BLEU, perplexity.
+    """Translate a test set and score it: BLEU, chrF, chrF++ with intervals and signatures, tokenized BLEU, perplexity.
 
     BLEU is sacrebleu on detokenized text; tokenized BLEU is multi-bleu on Moses tokens, omitted for text without spaces
-    between words. Translations are stored with the run, and reused if nothing has changed. A run of several directions
-    is scored in that of its first corpus, unless --source and --target choose another one, or --all-directions all of
-    them, with their mean.
+    between words. Intervals are sacrebleu's (--confidence). Translations are stored with the run, and reused if nothing
+    has changed. A run of several directions is scored in that of its first corpus, unless --source and --target choose
+    another one, or --all-directions all of them, with their mean.
     """
-    workspace = Workspace.find()
-    if all_directions and (corpus or source or target or Path(run).is_file()):
-        raise NmtlabError("--all-directions: scores a run on all its corpora", "leave out file, corpus and languages")
-    if Path(run).is_file():
-        if not corpus:
-            raise CorpusError(f"{run}: no reference", "name the corpus it translates with --corpus")
-        text = open_corpus(corpus, workspace, source, target)
-        _print_scores(run, text, split, read_translations(Path(run), text, split))
+    if all_directions and (corpus or source or target or reference or segment_scores or Path(run).is_file()):
+        remedy = "leave out file, corpus, references, scores of sentences and languages"
+        raise NmtlabError("--all-directions: scores a run on all its corpora", remedy)
+    asked = Asked(ter, spbleu, segment_scores or [], lower_is_better or [])
+    if reference or Path(run).is_file():
+        text, _ = text_of([run], reference, corpus, split, source, target)
+        _print(_of_file(Path(run), text, asked), json)
         return
+    workspace = Workspace.find()
     opened = open_run(run, workspace)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     if not all_directions:
-        _evaluated(*open_text(opened, workspace, corpus, source, target), split, recipe)
+        _print(_evaluated(*open_text(opened, workspace, corpus, source, target), split, recipe, asked), json)
         return
-    texts = _every_text(opened, workspace, split)
-    scores = [_evaluated(opened, text, split, recipe) for text in texts]
-    means = (f"{sum(one[metric] for one in scores) / len(scores):.2f}" for metric in ("bleu", "chrf"))
-    print("mean of {} direction{}: BLEU {}, chrF {}".format(len(scores), "s" * (len(scores) > 1), *means))
+    found = []
+    for one in _every_text(opened, workspace, split):
+        found.append(_evaluated(opened, one, split, recipe, asked))
+        if not json:
+            _print(found[-1])
+    means = {name: fmean(getattr(one, name).score for one in found) for name in ("bleu", "chrf")}
+    if json:
+        print_answer(Evaluations(directions=found, **means))
+    else:
+        number = f"{len(found)} direction{'s' * (len(found) > 1)}"
+        print(f"mean of {number}: BLEU {means['bleu']:.2f}, chrF {means['chrf']:.2f}")
 
 
 def _every_text(run: Run, workspace: Workspace, split: str) -> list[ParallelCorpus]:
@@ -83,55 +154,97 @@ def _every_text(run: Run, workspace: Workspace, split: str) -> list[ParallelCorp
     return [found[direction] for direction in run.directions if direction in found]
 
 
-def _evaluated(run: Run, text: ParallelCorpus, split: str, recipe: Recipe) -> dict[str, Any]:
-    """Translate a text, print the scores, and return them."""
-    from nmtlab.analysis.access.scoring import run_perplexity  # after the names are checked: it loads torch
+def _of_file(path: Path, text: ScoredText, asked: Asked) -> Evaluation:
+    """Score translations made elsewhere."""
+    lines = read_translations(path, text, warn)
+    missing = dict.fromkeys(("perplexity", "unknown_tokens"), "only a run's model has one")
+    missing["word_ceiling"] = "only of runs on words"
+    return _scored(str(path), text, lines, asked.metrics(text), asked.given([str(path)], text), [], missing)
+
+
+def _evaluated(run: Run, corpus: ParallelCorpus, split: str, recipe: Recipe, asked: Asked) -> Evaluation:
+    """Translate a text, and score it."""
+    text = text_of_split(corpus, split)
+    metrics, given = asked.metrics(text), asked.given([run.name], text)  # which may refuse, before the translation
+
+    from nmtlab.analysis.access.scoring import run_perplexity
     from nmtlab.analysis.access.translations import translations
 
     unkept = list[OSError]()
-    with sentence_bar(text.count(split)) as bar:
-        lines = translations(run, text, split, recipe.search, recipe.machine, bar.update, unkept.append)
-    perplexity = run_perplexity(run, text, split, recipe.machine) if recipe.model.neural else None
-    scores = _print_scores(run.name, text, split, lines)
+    with sentence_bar(len(text.source)) as bar:
+        lines = translations(run, corpus, split, recipe.search, recipe.machine, bar.update, unkept.append)
+    numbers: dict[str, float] = {}
+    if recipe.model.neural:
+        perplexity, unknown = run_perplexity(run, corpus, split, recipe.machine)
+        numbers |= {"perplexity": perplexity, "unknown_tokens": unknown}
     if run.recipe.text.segmentation == "word":
-        ceiling = word_ceiling(text.references(split)[0], text.target, run.recipe.text.word_rules)
-        print(f"word ceiling    {ceiling:6.2f}  BLEU of the reference, split into words and joined again")
-    if perplexity is not None:
-        unknown = "1 token" if perplexity[1] == 1 else f"{perplexity[1]:,} tokens"
-        print(f"perplexity      {perplexity[0]:6.2f}  per token; {unknown} scored as unknown")
-    say_overlap(run, text, split)
-    for error in unkept:
-        print(f"the translations could not be stored: {error_of_the_machine(error)}")
-    return scores
+        numbers["word_ceiling"] = word_ceiling(text.references[0], text.languages[1], run.recipe.text.word_rules)
+    missing = dict.fromkeys(("perplexity", "unknown_tokens"), "the system is not neural") | {
+        "word_ceiling": "only of runs on words"
+    }
+    warnings = [overlap_warning(run, corpus, split) or ""]
+    warnings += [f"the translations could not be stored: {error_of_the_machine(error)}" for error in unkept]
+    return _scored(run.name, text, lines, metrics, given, [one for one in warnings if one], missing, **numbers)
 
 
-def _print_scores(name: str, text: ParallelCorpus, split: str, lines: list[str]) -> dict[str, Any]:
-    """Print the scores of translations, and return them."""
-    from nmtlab.analysis.access.scoring import score_texts
+def _scored(
+    system: str,
+    text: ScoredText,
+    lines: list[str],
+    metrics: "TextMetrics",
+    given: list[Given],
+    warnings: list[str],
+    missing: dict[str, str],
+    **numbers: float,
+) -> Evaluation:
+    """Return the scores of translations; `numbers` are those of a run."""
+    from nmtlab.analysis.access.scoring import compared_counts, counted_texts
 
-    scores = score_texts(lines, text.references(split), text.target)
-    print(f"{name} on {text.name} {split} ({text.source} to {text.target}, {scores['sentences']:,} sentences)")
-    print(f"BLEU            {scores['bleu']:6.2f}  {scores['bleu_signature']}")
-    print(f"chrF            {scores['chrf']:6.2f}  {scores['chrf_signature']}")
-    tokenized = scores["tokenized_bleu"]
-    if math.isnan(tokenized):
-        print(f"tokenized BLEU     n/a  the text in {text.target} has no spaces between words")
-    else:
-        print(f"tokenized BLEU  {tokenized:6.2f}  Moses tokens, case-sensitive, no smoothing (multi-bleu)")
-    return scores
+    counts = counted_texts([lines], text.references, metrics.of)
+    counts += [counted_scores(one.name, one.of[system], one.better) for one in given]
+    rows = compared_counts([system], counts)
+    scores = {
+        row.metric: Score(score=row.score, mean=row.mean, margin=row.margin, better=row.better, signature=row.signature)
+        for row in rows.itertuples()
+    }
+    reasons = {FIELDS[title]: reason for title, reason in metrics.missing.items()} | missing
+    if "perplexity" in numbers:
+        reasons["perplexity"] = "it is too large for a number"
+    known = {FIELDS[title]: scores[title] for title in metrics.of} | numbers
+    return Evaluation.of(
+        reasons | {"source": "the text has references alone"},
+        system=system, text=text.name, source=text.languages[0] or None, target=text.languages[1],
+        sentences=len(text.source), segment_scores={one.name: scores[one.name] for one in given},
+        warnings=warnings,
+        **{name: known.get(name) for name in (*FIELDS.values(), "word_ceiling", "perplexity", "unknown_tokens")},
+    )  # fmt: skip
 
 
-def read_translations(path: Path, corpus: ParallelCorpus, split: str) -> list[str]:
-    """Return translations made elsewhere, one for each sentence of a split; warn if they seem to be in another order.
+def _print(found: Evaluation, json: bool = False) -> None:
+    """Print an evaluation."""
+    if json:
+        print_answer(found)
+        return
+    direction = f"{found.source} to {found.target}" if found.source else f"into {found.target}"
+    print(f"{found.system} on {found.text} ({direction}, {found.sentences:,} sentences)")
+    for title, name in FIELDS.items():
+        score = getattr(found, name)
+        if score:
+            print(_line(title, score, 2))
+        elif name not in _ON_REQUEST:
+            print(f"{title:14}     n/a  {found.missing[name]}")
+    for title, score in found.segment_scores.items():
+        print(_line(title, score, 4))
+    if found.word_ceiling is not None:
+        print(f"word ceiling    {found.word_ceiling:6.2f}  BLEU of the reference, split into words and joined again")
+    if found.unknown_tokens is not None:
+        unknown = "1 token" if found.unknown_tokens == 1 else f"{found.unknown_tokens:,} tokens"
+        perplexity = math.inf if found.perplexity is None else found.perplexity
+        print(f"perplexity      {perplexity:6.2f}  per token; {unknown} scored as unknown")
+    print("".join(f"{warning}\n" for warning in found.warnings), end="")
 
-    Raises:
-        CorpusError: there are more or fewer lines than sentences.
-    """
-    lines, sentences = list(read_lines(path)), corpus.count(split)
-    if len(lines) != sentences:
-        problem = f"{path}: {len(lines):,} lines, but {corpus.name} {split} has {sentences:,} sentences"
-        raise CorpusError(problem, "give one line per sentence, in the same order")
-    if out_of_order(lines, corpus.references(split)[0]):
-        warning = "most lines match references of other lines, not their own; check that the file is in the order of"
-        print(f"{path}: {warning} {corpus.name} {split}", file=sys.stderr)
-    return lines
+
+def _line(title: str, score: Score, decimals: int) -> str:
+    lower = "lower is better, " * (score.better == "lower")
+    interval = f"{score.mean:.{decimals}f} ± {score.margin:.{decimals}f}"
+    return f"{title:14}  {score.score:6.{decimals}f}  {interval}  {lower}{score.signature}"

@@ -3,6 +3,7 @@
 import math
 import time
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from tqdm.auto import tqdm
 
@@ -34,13 +35,14 @@ class GridBar:
     Args:
         label: name of the grid.
         workers: number of cells made at once.
+        out: where the lines go.
 
     Attributes:
         left_out: why the text of a row is not available, by row.
     """
 
-    def __init__(self, label: str, workers: int = 1) -> None:
-        self.label, self.workers = label, workers
+    def __init__(self, label: str, workers: int = 1, out: TextIO | None = None) -> None:
+        self.label, self.workers, self.out = label, workers, out
         self.left_out: dict[str, str] = {}
         self.waiting: dict[str, Cell] = {}
         self.running: dict[str, _Running] = {}
@@ -55,10 +57,10 @@ class GridBar:
         elif isinstance(event, CellEvent):
             self._update(event)
         elif isinstance(event, Opening):
-            tqdm.write(f"{event.row}: opening corpus {event.corpus} ...")
+            tqdm.write(f"{event.row}: opening corpus {event.corpus} ...", self.out)
         elif isinstance(event, NoText):
             self.left_out[event.row] = event.problem
-            tqdm.write(f"{event.row}: left out, {event.problem}")
+            tqdm.write(f"{event.row}: left out, {event.problem}", self.out)
 
     def close(self) -> None:
         """Close the bar."""
@@ -70,7 +72,7 @@ class GridBar:
         self.waiting = {cell.run: cell for cell in event.pending}
         self.known = list(event.made)
         cells = len(event.pending) + len(event.made)
-        tqdm.write(f"{self.label}: {cells} cells, {len(event.made)} of them already made")
+        tqdm.write(f"{self.label}: {cells} cells, {len(event.made)} of them already made", self.out)
         layout = "{desc}{percentage:3.0f}%|{bar:12}| {postfix}"
         self.bar = tqdm(total=cells, bar_format=layout, dynamic_ncols=True, mininterval=0.5, disable=None)
 
@@ -98,7 +100,7 @@ class GridBar:
         outcome = left.problem or ended
         rest = len(self.waiting) + len(self.running)
         cells = f"{rest} cell{'s' if rest > 1 else ''}"
-        tqdm.write(f"{left.cell.run}: {outcome}" + (f"; {cells}, {self._time_left()} left" if rest else ""))
+        tqdm.write(f"{left.cell.run}: {outcome}" + (f"; {cells}, {self._time_left()} left" if rest else ""), self.out)
         self._draw()
 
     def _draw(self) -> None:

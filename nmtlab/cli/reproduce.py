@@ -1,15 +1,19 @@
 """`nmtlab reproduce`."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nmtlab.cli.options import interrupted
-from nmtlab.cli.tables import print_table, printed
+from nmtlab.cli.answer import Json
+from nmtlab.cli.table_run import ChosenEngine, Estimate, Made, Workers, make_table, print_estimate, report
+from nmtlab.cli.tables import printed
 from nmtlab.thesis.tables.listing import find_table, listed
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nmtlab.grids.results.results import Results
 
 
@@ -26,17 +30,9 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Train every system with seeds 1 to SEEDS. (default: the table's seeds)")
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Estimate the remaining work, and do nothing.")] = False,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Cells trained and measured at once, each in a separate process with one thread.")
-    ] = 1,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(
-            help="ray: on the cluster that RAY_ADDRESS names, or that runs here, or else a new one of --workers "
-            "processes; needs the library ray, and the workspace under the same path on every machine."
-        ),
-    ] = "local",
+    estimate: Estimate = False,
+    workers: Workers = 1,
+    engine: ChosenEngine = "local",
     save: Annotated[
         bool,
         typer.Option(
@@ -57,6 +53,7 @@ def reproduce(
         bool,
         typer.Option("--stored", help="Train nothing: judge and print the stored cells again; --save writes the text."),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Run a table of the thesis as a grid of trainings, and print measured values beside published ones.
 
@@ -66,53 +63,31 @@ def reproduce(
     workspace, declared = Workspace.find(), find_table(table)
     wanted = declared.only(pair) if pair else declared
 
-    from nmtlab.cli.grid_bar import GridBar  # after the names are checked: it loads torch
-    from nmtlab.grids.results.results import Results
-    from nmtlab.grids.results.sheets import estimate_sheet
+    from nmtlab.grids.results.results import Results  # these load torch, after the names are checked
     from nmtlab.grids.results.signatures import ceilings
-    from nmtlab.grids.running.cells import cells_of
-    from nmtlab.grids.running.engines import in_processes, one_by_one
-    from nmtlab.grids.running.estimate import estimate_grid
-    from nmtlab.grids.running.grid import run_grid, unpack_table
-    from nmtlab.grids.running.ray_engine import on_ray
+    from nmtlab.grids.running.grid import unpack_table
     from nmtlab.thesis.claims.declared import questions_about
 
     asked = questions_about(declared)
     if stored:
         found = Results.measured(declared, scale, workspace)
-        print_table(*found.sheet)
-        if save:
-            _save(found.merge(found, asked))
+        report(Made(found), _saved(found.merge(found, asked)) if save else [], as_json)
         return
     if seeds:
         wanted = wanted.with_seeds([row.name for row in wanted.rows], seeds)
     if packed:
-        print(f"copied {len(unpack_table(wanted, scale, workspace))} packed runs into {workspace.runs}")
+        copied = f"copied {len(unpack_table(wanted, scale, workspace))} packed runs into {workspace.runs}"
+        print(copied, file=sys.stderr if as_json else sys.stdout)
     if estimate:
-        print_table(*estimate_sheet(wanted, scale, estimate_grid(cells_of(wanted, scale), workspace)))
+        print_estimate(wanted, scale, workspace, as_json)
         return
 
-    bar, should_stop = GridBar(f"{table} {scale}", workers), interrupted()
-    local = one_by_one if workers == 1 else in_processes(workers)
-    chosen = on_ray(workers) if engine == "ray" else local
-    problems = run_grid(cells_of(wanted, scale), workspace, chosen, bar, should_stop)
-    bar.close()
-    found = Results.collect(wanted, scale, workspace, asked, bar.left_out)
-    print_table(*found.sheet)
-    if below := ceilings(wanted, scale, workspace):
-        of_rows = ", ".join(f"{row} {ceiling:.1f}" for row, ceiling in below.items())
-        print(f"  BLEU of a word system that finds every word of the reference: {of_rows}")
-    if save:
-        _save(found.merge(Results.latest(declared, scale, workspace), asked))
-    for problem in problems:
-        print(f"failed: {problem.problem}")
-    if should_stop():
-        print("interrupted; the same command resumes it")
-    if problems or should_stop():
-        raise typer.Exit(1)
+    made = make_table(wanted, scale, workspace, f"{table} {scale}", workers, engine, as_json, asked)
+    files = _saved(made.results.merge(Results.latest(declared, scale, workspace), asked)) if save else []
+    of_rows = ", ".join(f"{row} {ceiling:.1f}" for row, ceiling in ceilings(wanted, scale, workspace).items())
+    limits = [f"  BLEU of a word system that finds every word of the reference: {of_rows}"] if of_rows else []
+    report(made, files, as_json, limits)
 
 
-def _save(results: "Results") -> None:
-    text = f"nmtlab reproduce {results.table.name} --scale {results.scale}\n\n{printed(*results.sheet)}"
-    for path in results.save(text):
-        print(f"written to {path}")
+def _saved(results: "Results") -> "list[Path]":
+    return results.save(f"{results.command}\n\n{printed(*results.sheet)}")

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from nmtlab.analysis.access.reference_links import reference_links
+from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.options import Threads, run_recipe
+from nmtlab.cli.runs_list import NOT_EVALUATED
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.runs.archive import ENDING
 from nmtlab.runs.listing import open_run, remove_run
@@ -19,6 +21,7 @@ from nmtlab.runs.pack import pack as pack_run
 from nmtlab.runs.pack import unpack as unpack_run
 from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
+from nmtlab.runs.schemas import Status
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.links import aligned_path, format_alignment, has_gold_links
@@ -27,12 +30,68 @@ from nmtlab.training.inheritance import Inheritance
 from nmtlab.workspace import Workspace
 
 
-def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
+class DevEvaluation(Answer):
+    """An evaluation on dev during training, in `RunShown`."""
+
+    step: int
+    """Updates before it."""
+    bleu: float
+    """Dev BLEU, in percent; the mean over directions if there are several."""
+    chrf: float | None
+    """Dev chrF, in percent; the mean over directions if there are several."""
+    perplexity: float | None
+    """Per token of the dev references."""
+    seconds: float
+    """Of training before it."""
+
+
+class DirectionScore(Answer):
+    """The best score in a direction that a run was trained in, in `RunShown`."""
+
+    direction: str
+    """Codes of the languages, as `gl-en`."""
+    dev_bleu: float | None
+    """The best of all evaluations, in percent."""
+
+
+class RunShown(Answer):
+    """What `nmtlab runs show --json` prints."""
+
+    name: str
+    """Of the run."""
+    status: Status
+    """How its training ended, or that it is running or was interrupted."""
+    overlap: str
+    """How much of dev and test is also in its training text, as a sentence; empty if nothing is."""
+    limitations: str
+    """What a packed or imported run cannot do, as a sentence; empty for any other."""
+    updates: int
+    """Updates so far; 0 for an imported model."""
+    dev_bleu: float | None
+    """Of the best checkpoint, in percent; the mean over directions if there are several."""
+    evaluations: list[DevEvaluation]
+    """In order; none of an imported run."""
+    directions: list[DirectionScore]
+    """The directions that it was trained in."""
+    loss_terms: dict[str, float] | None
+    """Loss per target token at the last logged update, as `loss`, and the terms that it is the sum of."""
+    inheritance: dict[str, Any] | None
+    """What a child has from its parent."""
+    environment: dict[str, Any]
+    """Versions, kind of machine and checksums of the texts that it was made with."""
+    recipe: dict[str, Any]
+    """Its complete recipe, by section."""
+
+
+def show(name: Annotated[str, typer.Argument(help="Name of a run.")], as_json: Json = False) -> None:
     """Show a run: status, evaluations, environment and complete recipe, and the limitations of a packed run.
 
     For a run of several directions, also the best dev BLEU of each.
     """
     run = open_run(name, Workspace.find())
+    if as_json:
+        print_answer(_shown(run))
+        return
     validations = run.log.metrics("validation")
     print(f"run {run.name}: {run.log.mean_of or run.status}\n")
     if run.overlap:
@@ -45,31 +104,66 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
         columns = validations.columns.intersection(["step", "bleu", "chrf", "perplexity", "seconds"], sort=False)
         print(validations[columns].round(2).to_string(index=False), "\n")
     if len(run.directions) > 1:
-        print(f"best dev BLEU by direction: {_best_by_direction(run)}\n")
+        best = ", ".join(
+            f"{name} not evaluated" if bleu is None else f"{name} {bleu:.2f}"
+            for name, bleu in _best_by_direction(run).items()
+        )
+        print(f"best dev BLEU by direction: {best}\n")
     if terms := _last_terms(run):
-        print(f"loss per target token at the last logged update: {terms}\n")
+        summed = " + ".join(f"{value:.2f} {term.replace('_', ' ')}" for term, value in terms.items() if term != "loss")
+        print(f"loss per target token at the last logged update: {terms['loss']:.2f} = {summed}\n")
     print(json.dumps(run.environment, indent=1), "\n")
     print(run.recipe.described(), end="")
 
 
-def _best_by_direction(run: Run) -> str:
-    """Return the trained directions with their best dev BLEU: `gl-en 23.40, en-gl not evaluated`."""
+def _shown(run: Run) -> RunShown:
+    """Return what is known of a run."""
+    logged = run.log.metrics("validation").reindex(columns=["step", "bleu", "chrf", "perplexity", "seconds"])
+    unmeasured = {"chrf": "measured if training.select_by is chrf", "perplexity": "not finite, or not measured"}
+    reasons = {
+        **NOT_EVALUATED,
+        "loss_terms": "no update was logged, or its loss was not finite",
+        "inheritance": "trained without a parent",
+    }
+    return RunShown.of(
+        reasons,
+        name=run.name,
+        status=run.status,
+        overlap=run.overlap,
+        limitations=run.origin.limitations,
+        updates=run.log.last_step,
+        dev_bleu=run.checkpoints.best_bleu,
+        evaluations=[DevEvaluation.of(unmeasured, **row) for row in logged.to_dict("records")],
+        directions=[
+            DirectionScore.of(NOT_EVALUATED, direction=name, dev_bleu=bleu)
+            for name, bleu in _best_by_direction(run).items()
+        ],
+        loss_terms=_last_terms(run),
+        inheritance=run.inheritance,
+        environment=run.environment,
+        recipe=run.recipe.model_dump(mode="json"),
+    )
+
+
+def _best_by_direction(run: Run) -> dict[str, float | None]:
+    """Return the trained directions, such as `gl-en`, each with its best dev BLEU; None if it was not evaluated."""
+    named = ["-".join(direction) for direction in run.directions]
+    if len(named) == 1:
+        return {named[0]: run.checkpoints.best_bleu}
     best: dict[str, float] = {}
     for evaluation in run.log.metrics("validation").get("directions", []):
         for direction, bleu in evaluation.items():
             best[direction] = max(bleu, best.get(direction, bleu))
-    named = ["-".join(direction) for direction in run.directions]
-    return ", ".join(f"{name} {best[name]:.2f}" if name in best else f"{name} not evaluated" for name in named)
+    return {name: best.get(name) for name in named}
 
 
-def _last_terms(run: Run) -> str:
-    """Return the loss as the sum of its terms: `2.31 = 1.80 cross entropy + 0.51 label smoothing`."""
+def _last_terms(run: Run) -> dict[str, float] | None:
+    """Return `loss` at the last logged update, and the terms that it is the sum of; None if no update was logged."""
     from nmtlab.analysis.dynamics.curves import loss_curve  # late, as all that loads torch: a list of runs needs none
 
     losses = loss_curve(run)
-    last = losses[losses["step"] == losses["step"].max()].set_index("term")["value"]
-    terms = " + ".join(f"{value:.2f} {term.replace('_', ' ')}" for term, value in last.items() if term != "loss")
-    return f"{last['loss']:.2f} = {terms}" if terms else ""
+    last = losses[losses["step"] == losses["step"].max()]
+    return dict(zip(last["term"], last["value"], strict=True)) or None
 
 
 def remove(

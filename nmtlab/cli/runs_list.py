@@ -1,45 +1,100 @@
 """`nmtlab runs list`, which loads little: most of what it prints is in the index."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from nmtlab.cli.answer import Answer, Json, Part, print_answer
 from nmtlab.cli.tables import print_table
 from nmtlab.runs.index import RunIndex
+from nmtlab.runs.schemas import Status
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
     from nmtlab.runs.run import Run
 
+NOT_EVALUATED = {"dev_bleu": "not evaluated on dev"}
 
-def list_() -> None:
+
+class TrainingText(Part):
+    """A corpus that a run was trained on, in one direction."""
+
+    name: str
+    """Of the corpus; empty for a model imported without one."""
+    source: str
+    """Code of the source language."""
+    target: str
+    """Code of the target language."""
+
+
+class RunFacts(Answer):
+    """What `nmtlab runs list --json` says of a run."""
+
+    name: str
+    """Of the run."""
+    texts: list[TrainingText]
+    """What it was trained on."""
+    status: Status
+    """How its training ended, or that it is running or was interrupted."""
+    packed: bool
+    """Whether it is a packed run."""
+    updates: int
+    """Updates so far; 0 for an imported model."""
+    dev_bleu: float | None
+    """Of the best checkpoint, in percent; the mean over directions if there are several."""
+    overlap: str
+    """How much of dev and test is also in its training text, as a sentence; empty if nothing is."""
+
+
+class RunsListed(Answer):
+    """What `nmtlab runs list --json` prints."""
+
+    runs: list[RunFacts]
+    """Newest first, followed by the packed ones."""
+    damaged: dict[str, str]
+    """Folder or file that cannot be opened as a run -> what is wrong, and what to do."""
+
+
+def list_(as_json: Json = False) -> None:
     """List the runs, newest first, with their best dev BLEU, followed by the packed ones."""
     index = RunIndex(Workspace.find())
-
-    def facts(name: str) -> dict[str, str]:
-        return index.fact(name, "line", _line) | {"status": index.status(name)}
-
-    found = index.read(facts)
+    found = list(index.read(lambda name: run_facts(index, name)).values())
     index.save()
-    rows = [
-        [name, one["texts"], one["status"] + one["packed"], one["updates"], one["bleu"]] for name, one in found.items()
-    ]
-    if rows:
-        print_table("Runs", ["run", "corpus", "status", "updates", "dev BLEU"], rows, {"updates", "dev BLEU"})
+    if as_json:
+        print_answer(RunsListed(runs=found, damaged=dict(sorted(index.broken.items()))))
+        return
+    if found:
+        columns = ["run", "corpus", "status", "updates", "dev BLEU"]
+        print_table("Runs", columns, [_row(one) for one in found], {"updates", "dev BLEU"})
     else:
         print("no runs yet; 'nmtlab demo' or 'nmtlab train' makes some")
-    for name, one in found.items():
-        if one["overlap"]:
-            print(f"{name}: {one['overlap']}")
+    for one in found:
+        if one.overlap:
+            print(f"{one.name}: {one.overlap}")
     for name, problem in sorted(index.broken.items()):
         print(f"{name}: {problem}")
 
 
-def _line(run: "Run") -> dict[str, str]:
-    """Return what the list says of a run, but for its status."""
-    best = run.checkpoints.best_bleu
+def run_facts(index: RunIndex, name: str) -> RunFacts:
+    """Return what the list says of a run.
+
+    Raises:
+        NmtlabError, OSError: the run is damaged.
+    """
+    facts = index.fact(name, "line", _line)
+    return RunFacts.of(NOT_EVALUATED, name=name, status=index.status(name), **facts)
+
+
+def _line(run: "Run") -> dict[str, Any]:
+    """Return what the list says of a run, but for its name and status."""
     return {
-        "texts": ", ".join(f"{corpus.name} {corpus.source}-{corpus.target}" for corpus in run.recipe.corpora),
-        "packed": ", packed" if run.origin.packed else "",
-        "updates": f"{run.log.last_step:,}",
-        "bleu": "-" if best is None else f"{best:.2f}",
+        "texts": [{"name": one.name, "source": one.source, "target": one.target} for one in run.recipe.corpora],
+        "packed": bool(run.origin.packed),
+        "updates": run.log.last_step,
+        "dev_bleu": run.checkpoints.best_bleu,
         "overlap": run.overlap,
     }
+
+
+def _row(run: RunFacts) -> list[str]:
+    texts = ", ".join(f"{text.name} {text.source}-{text.target}" for text in run.texts)
+    bleu = "-" if run.dev_bleu is None else f"{run.dev_bleu:.2f}"
+    return [run.name, texts, run.status + ", packed" * run.packed, f"{run.updates:,}", bleu]

@@ -1,16 +1,20 @@
 """`nmtlab translate`."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nmtlab.cli.answer import in_json
 from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe, sentence_bar
+from nmtlab.cli.translated import AlignedBy, Fields, link_fields, token_fields, translated_lines
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.workspace import Workspace
 
@@ -21,6 +25,11 @@ if TYPE_CHECKING:
 
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
+
+_printed, _sampling, _grouping, _ensemble, _engine = (
+    partial(typer.Option, rich_help_panel=title)
+    for title in ("What is printed", "Sampling", "Diverse beam search", "Ensembles", "Engine")
+)
 
 
 def translate(
@@ -37,49 +46,62 @@ def translate(
     ] = "",
     beam: Beam = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations per line, best first.")] = 1,
-    scores: Annotated[
-        bool,
-        typer.Option("--scores", help="Print line number, score and log-probability before each, tab-separated."),
-    ] = False,
-    with_: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="RUN", help="Also translate with this run, as an ensemble; repeatable."),
-    ] = None,
-    mean: Annotated[
-        Literal["arithmetic", "geometric"] | None,
-        typer.Option(help="Mean of the probabilities of an ensemble's runs. (default: arithmetic)", show_default=False),
-    ] = None,
     prefix: Annotated[Path | None, typer.Option(help="File of target prefixes, one line per line of the text.")] = None,
+    last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
+    set_: Set = None,
+    threads: Threads = None,
+    scores: Annotated[
+        bool, _printed("--scores", help="Print line number, score and log-probability before each, tab-separated.")
+    ] = False,
+    alignments: Annotated[
+        AlignedBy | None,
+        _printed(
+            help="Print links of words after each, tab-separated, as 0-0 1-2: by the highest attention, or by an "
+            "aligner trained on the run's corpus.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        _printed("--json", help="Print a JSON object for each line instead; the book's reference explains its fields."),
+    ] = False,
+    token_scores: Annotated[
+        bool, _printed("--token-scores", help="Add log-probability and entropy of each token to the JSON.")
+    ] = False,
+    top: Annotated[int, _printed(min=0, help="Add as many of the most probable tokens in the place of each.")] = 0,
     samples: Annotated[
-        int, typer.Option(min=0, max=10_000, help="Translations to sample per line, instead of searching.")
+        int, _sampling(min=0, max=10_000, help="Translations to sample per line, instead of searching.")
     ] = 0,
-    temperature: Annotated[float | None, typer.Option(help="Temperature of sampling. (default: 1)")] = None,
+    temperature: Annotated[float | None, _sampling(help="Temperature of sampling. (default: 1)")] = None,
     top_k: Annotated[
-        int | None, typer.Option(min=1, help="Sample only from the k most probable tokens. (default: all)")
+        int | None, _sampling(min=1, help="Sample only from the k most probable tokens. (default: all)")
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(help="Nucleus sampling: only the most probable tokens with this total probability. (default: 1)"),
+        _sampling(help="Nucleus sampling: only the most probable tokens with this total probability. (default: 1)"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampling. (default: 1)")] = None,
+    seed: Annotated[int | None, _sampling(min=0, help="Seed of sampling. (default: 1)")] = None,
     groups: Annotated[
-        int,
-        typer.Option(min=0, max=100, help="Groups of diverse beam search; prints the best translation of each."),
+        int, _grouping(min=0, max=100, help="Groups of diverse beam search; prints the best translation of each.")
     ] = 0,
     strength: Annotated[
-        float | None,
-        typer.Option(min=0, max=1e6, help="Strength of the diversity penalty between groups. (default: 0.5)"),
+        float | None, _grouping(min=0, max=1e6, help="Strength of the diversity penalty between groups. (default: 0.5)")
     ] = None,
-    last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
+    with_: Annotated[
+        list[str] | None,
+        _ensemble("--with", metavar="RUN", help="Also translate with this run, as an ensemble; repeatable."),
+    ] = None,
+    mean: Annotated[
+        Literal["arithmetic", "geometric"] | None,
+        _ensemble(help="Mean of the probabilities of an ensemble's runs. (default: arithmetic)", show_default=False),
+    ] = None,
     engine: Annotated[
-        Literal["nmtlab", "ctranslate2"], typer.Option(help="Inference engine; ctranslate2 supports Transformers only.")
+        Literal["nmtlab", "ctranslate2"], _engine(help="Inference engine; ctranslate2 supports Transformers only.")
     ] = "nmtlab",
     precision: Annotated[
         Literal["fp32", "int8", "int16"] | None,
-        typer.Option(help="Compute type of CTranslate2. (default: fp32)", show_default=False),
+        _engine(help="Compute type of CTranslate2. (default: fp32)", show_default=False),
     ] = None,
-    set_: Set = None,
-    threads: Threads = None,
 ) -> None:
     """Translate text, one sentence per line; a blank line stays blank.
 
@@ -96,6 +118,8 @@ def translate(
     _check_belongs("--groups", groups, {"--strength": strength})
     _check_belongs("--with", with_, {"--mean": mean})
     _check_belongs("--engine ctranslate2", served, {"--precision": precision})
+    scored = {"--token-scores": token_scores or None, "--top": top or None}
+    _check_belongs("--json", as_json, scored)
     workspace = Workspace.find()
     opened, *further = (open_run(name, workspace) for name in (run, *(with_ or [])))
     if from_ or to:
@@ -104,6 +128,10 @@ def translate(
     asked = [option for option, value in ways.items() if value]
     if served and asked:
         raise NmtlabError(f"{asked[0]}: CTranslate2 searches with a plain beam only", "leave --engine out")
+    inspecting = [option for option, value in scored.items() if value]
+    inspecting += ["--alignments attention"] * (alignments == "attention")
+    _check_inspected(opened, inspecting, served)
+    text = _training_text(opened, workspace) if alignments == "aligner" else None
     _check_ways(opened, [way for way in asked if way != "--with"], n_best, set_ or [])
     _check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
     if n_best > recipe.search.beam_size:
@@ -135,7 +163,12 @@ def translate(
         found = system.translate(lines, n_best, on_progress=bar.update, **more)
     if system.model and system.limitations:
         print(system.limitations, file=sys.stderr)
-    shown = [row for number, translation in enumerate(found, start=1) for row in _rows(number, translation, scores)]
+    links = [link_fields(system, lines, found, text)] if alignments else []
+    if as_json:
+        tokens = [token_fields(system, lines, found, top)] if token_scores or top else []
+        shown = [in_json(line) for line in translated_lines(lines, found, *tokens, *links)]
+    else:
+        shown = _table(found, scores, *links)
     if output is None:
         for row in shown:
             print(row)
@@ -163,6 +196,24 @@ def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> N
         raise NmtlabError(f"--set {scores[0]}: the score of run {run.name!r} is p(length) · p(tokens)", "leave it out")
 
 
+def _check_inspected(run: Run, options: list[str], served: bool) -> None:
+    """Refuse options that show distributions or attention where there are none."""
+    if options and served:
+        raise NmtlabError(f"{options[0]}: CTranslate2 shows neither attention nor distributions", "leave --engine out")
+    if options and not run.recipe.model.neural:
+        problem = f"{options[0]}: run {run.name!r} is phrase-based, without attention and distributions of tokens"
+        raise RunError(problem, "choose a transformer or an rnn")
+
+
+def _training_text(run: Run, workspace: Workspace) -> ParallelCorpus:
+    """Return the first corpus that a run was trained on in its direction."""
+    for named in run.recipe.corpora:
+        if named.name and (named.source, named.target) == run.direction:
+            return open_corpus(named.name, workspace, *run.direction)
+    problem = f"--alignments aligner: run {run.name!r} has no training text in this direction"
+    raise RunError(problem, "use --alignments attention")
+
+
 def _check_sampling(temperature: float, top_p: float) -> None:
     """Refuse numbers out of range."""
     if not _COLDEST <= temperature <= _HOTTEST:
@@ -178,6 +229,15 @@ def _prefixes(path: Path, lines: list[str]) -> list[str]:
         problem = f"{path}: {len(prefixes):,} lines, but the text has {len(lines):,}"
         raise NmtlabError(problem, "give one line per line of the text, empty for no prefix")
     return prefixes
+
+
+def _table(found: Sequence["Translation"], scores: bool, *links: Fields) -> list[str]:
+    """Return a line for each translation, with its scores before it and its links after it if there are any."""
+    rows = [row for number, one in enumerate(found, start=1) for row in _rows(number, one, scores)]
+    for fields in links:
+        aligned = (one["links"].alignment for of_line in fields for one in of_line)
+        rows = [f"{row}\t{alignment}" for row, alignment in zip(rows, aligned, strict=True)]
+    return rows
 
 
 def _rows(number: int, translation: "Translation", scores: bool) -> list[str]:

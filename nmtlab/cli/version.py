@@ -8,11 +8,12 @@ import typer
 
 import nmtlab
 from nmtlab.errors import DISTRIBUTION, NmtlabError
+from nmtlab.workspace import Workspace
 from nmtlab_workbench import other_project
 
 
 def show_version(wanted: bool) -> None:
-    """Print the versions of nmtlab, Python and torch, and nmtlab's folder, and end the command.
+    """Print the versions of nmtlab, Python and torch, the folders of nmtlab and of the data, and end the command.
 
     Raises:
         NmtlabError: the folder is also that of another project, or of another version.
@@ -21,6 +22,7 @@ def show_version(wanted: bool) -> None:
         return
     folder, installed = Path(nmtlab.__file__).parent, _installed(DISTRIBUTION)
     print(f"nmtlab {nmtlab.__version__} in {folder}{'' if installed else ', which is not installed'}")
+    print(f"data in {Workspace.find().data.absolute()}")
     print(f"Python {platform.python_version()}, torch {_installed('torch') or 'is not installed'}")
     if other := other_project():
         raise NmtlabError(*other)

@@ -10,6 +10,7 @@ from nmtlab.evaluation.scores import (
     chrf_metric,
     default_tokenizer,
     perplexity,
+    ter_metric,
     tokenized_bleu,
     tokenized_bleu_metric,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "default_tokenizer",
     "paired_bootstrap",
     "perplexity",
+    "ter_metric",
     "tokenized_bleu",
     "tokenized_bleu_metric",
 ]

@@ -1,8 +1,9 @@
-"""Which language is a line in? A classifier of character n-grams, trained on text of a few known languages."""
+"""Which language is a line in? A classifier trained on text of a few known languages, and one that knows many."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from nmtlab.errors import CorpusError
+from nmtlab.errors import CorpusError, missing_package
+from nmtlab.languages import language_of
 
 UNDECIDED = ""
 """The language of a line without letters: a number or a sign is the same in every language."""
@@ -13,6 +14,14 @@ LONGEST = 4
 _SMOOTHING = 0.1
 """Added to the count of each n-gram. On dev text of gl, pt, es and en, 0.01 recognised as many lines, 1 fewer, and
 logistic regression, which takes a hundred times as long, no more."""
+
+
+IMPROBABLE = 0.005
+"""Probability of a language below which a line is in another one.
+
+In 50 clean texts of 18 languages, at most 1.5 % of the lines of a side fall below it, and none in most. Of lines in
+another language 92 % or more do, but of those in a closely related one (Spanish as Galician, Czech as Slovak) a fifth
+to a half."""
 
 
 class LanguageClassifier:
@@ -64,6 +73,36 @@ class LanguageClassifier:
             found = [one for one in self.predict(lines) if one != UNDECIDED]
             shares[language] = found.count(language) / len(found) if found else float("nan")
         return shares
+
+
+class Identifier:
+    """Knows about 140 languages (py3langid: naive Bayes over byte n-grams), without text of them.
+
+    Raises:
+        NmtlabError: py3langid is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from py3langid.langid import MODEL_FILE, LanguageIdentifier
+        except ImportError as error:
+            raise missing_package("py3langid") from error
+        self._model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        self._known = set(self._model.labels)
+
+    def knows(self, language: str) -> bool:
+        """Return whether it knows the language of a code."""
+        return language_of(language) in self._known
+
+    def excludes(self, line: str, language: str) -> bool:
+        """Return whether a line is not in a language: this is less probable than `IMPROBABLE`.
+
+        Never so for a line without letters, or a language that it does not know.
+        """
+        if not (self.knows(language) and has_letters(line)):
+            return False
+        code, (best, _) = language_of(language), self._model.classify(line)
+        return best != code and dict(self._model.rank(line))[code] < IMPROBABLE
 
 
 def has_letters(line: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 _GRAM = 4
@@ -13,22 +14,29 @@ _SAMPLE = 200
 _FEWEST_LINES = 10
 
 
-def out_of_order(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
-    """Return whether translations seem to be those of other sentences, in another order.
+def out_of_order(hypotheses: Sequence[str], references: Sequence[str]) -> int:
+    """Return from about which line, from 1, translations seem to be those of other sentences; 0 if they are in order.
 
     This is so if most of a sample of lines, evenly spaced, share at least half of their rare 4-grams of characters with
-    a reference that is not theirs, each with another one, and next to none with their own. A bad system shares few with
-    any, or many with the same few.
+    a reference that is not theirs, each with another one, and next to none with their own. It is also so if many more
+    lines do than do not from some line to the end, as where a blank line is lost. A bad system shares few with any, or
+    many with the same few.
 
     Args:
         references: of the same sentences.
     """
     places = _places(references)
     spacing = max(1, len(hypotheses) // _SAMPLE)
-    found = [_fit(hypotheses[line], line, places) for line in range(0, len(hypotheses), spacing)]
-    known = [fit for fit in found if fit is not None]
-    elsewhere = {fit.place for fit in known if fit.there >= 0.5 and fit.here <= 0.1}
-    return len(known) >= _FEWEST_LINES and len(elsewhere) > len(known) / 2
+    fits = {line: _fit(hypotheses[line], line, places) for line in range(0, len(hypotheses), spacing)}
+    known = [(line, fit) for line, fit in fits.items() if fit is not None]
+    elsewhere = [fit.place if fit.there >= 0.5 and fit.here <= 0.1 else None for _, fit in known]
+    leads = [0, *accumulate(-1 if place is None else 1 for place in reversed(elsewhere))]
+    start = len(known) - leads.index(max(leads))
+    for since, is_enough in ((0, len(known) >= _FEWEST_LINES), (start, max(leads) >= _FEWEST_LINES)):
+        distinct = set(elsewhere[since:]) - {None}
+        if is_enough and len(distinct) > (len(known) - since) / 2:
+            return known[start][0] + 1
+    return 0
 
 
 class _Fit(NamedTuple):

@@ -1,12 +1,15 @@
 """Scores of several systems on the same resampled test sets, and paired bootstrap tests, by sacrebleu's arithmetic."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
+from sacrebleu.metrics import TER
 from sacrebleu.metrics.base import Metric
-from sacrebleu.significance import PairedTest, Result
+from sacrebleu.significance import estimate_ci
 
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.scores import check_parallel
@@ -25,7 +28,7 @@ def sentence_statistics(
         metric: `bleu_metric(...)`, `tokenized_bleu_metric()` or `chrf_metric()`.
 
     Returns:
-        (systems, sentences, counts), whole numbers.
+        (systems, sentences, counts), whole numbers; of TER with several references, their mean lengths.
 
     Raises:
         CorpusError: no system, nothing to score, or hypotheses and references differ in number.
@@ -40,7 +43,7 @@ def sentence_statistics(
     return np.array([prepared._extract_corpus_statistics(hypotheses, None) for hypotheses in systems])
 
 
-def corpus_score(metric: Metric) -> Callable[[list[int]], float]:
+def corpus_score(metric: Metric) -> Callable[[Sequence[float]], float]:
     """Return the function from the sums of `sentence_statistics` to the metric's score."""
     return lambda sums: metric._compute_score_from_stats(sums).score
 
@@ -54,12 +57,14 @@ def drawn_test_sets(sentences: int, draws: int = 1000) -> np.ndarray:
     return np.random.default_rng(_SEED).multinomial(sentences, np.full(sentences, 1 / sentences), size=draws)
 
 
-def resampled_scores(statistics: np.ndarray, score: Callable[[list[int]], float], draws: int = 1000) -> np.ndarray:
+def resampled_scores(
+    statistics: np.ndarray, score: Callable[[Sequence[float]], float], draws: int = 1000
+) -> np.ndarray:
     """Return the scores of systems on resampled test sets, each drawn once for all of them (Koehn 2004).
 
     Args:
-        statistics: (systems, sentences, counts), whole numbers; of `sentence_statistics`, or such as the right words
-            and the words of each sentence.
+        statistics: (systems, sentences, counts); of `sentence_statistics`, or such as the right words and the words of
+            each sentence.
         score: from the sums of the counts to a score: `corpus_score(metric)`, or such as right words by words.
 
     Returns:
@@ -69,8 +74,43 @@ def resampled_scores(statistics: np.ndarray, score: Callable[[list[int]], float]
     by_sentence = statistics.transpose(1, 0, 2).reshape(sentences, systems * counts)
     # Floats multiply faster, and hold sums of whole numbers exactly up to 2 to the power of 53.
     sums = drawn_test_sets(sentences, draws).astype(float) @ by_sentence.astype(float)
-    numbers = sums.astype(int).reshape(draws, systems, counts).tolist()
+    numbers = sums.astype(statistics.dtype).reshape(draws, systems, counts).tolist()
     return np.array([[score(one) for one in drawn] for drawn in numbers])
+
+
+class Counted(NamedTuple):
+    """What a metric counts in each sentence of each system, and how it scores the sums.
+
+    Args:
+        metric: its title.
+        statistics: (systems, sentences, counts).
+        score: from the sums of the counts to a score.
+        signature: how the score was computed.
+        better: which scores are better, `higher` or `lower`.
+    """
+
+    metric: str
+    statistics: np.ndarray
+    score: Callable[[Sequence[float]], float]
+    signature: str
+    better: Literal["higher", "lower"] = "higher"
+
+
+def counted(
+    title: str, systems: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metric: Metric
+) -> Counted:
+    """Return what one of sacrebleu's metrics counts (`sentence_statistics`, which see)."""
+    statistics = sentence_statistics(systems, references, metric)
+    metric.num_refs = len(references)  # the signature has it, once something was scored
+    better: Literal["higher", "lower"] = "lower" if isinstance(metric, TER) else "higher"
+    return Counted(title, statistics, corpus_score(metric), str(metric.get_signature()), better)
+
+
+def counted_scores(title: str, scores: Sequence[Sequence[float]], better: Literal["higher", "lower"]) -> Counted:
+    """Return scores of sentences, one for each sentence of each system, as counts: their mean is the system's score."""
+    given = np.array(scores, dtype=float)
+    statistics = np.stack([given, np.ones_like(given)], axis=-1)
+    return Counted(title, statistics, lambda sums: float(sums[0] / sums[1]), "mean of the sentences", better)
 
 
 @dataclass(frozen=True)
@@ -91,6 +131,7 @@ class Comparison:
     difference: float
     p: float | None
     signature: str
+    better: Literal["higher", "lower"]
 
 
 def paired_bootstrap(
@@ -106,7 +147,7 @@ def paired_bootstrap(
     Args:
         systems: name -> one hypothesis per sentence; the first system is the baseline.
         references: one or more sets, each with one reference per hypothesis.
-        metric: `bleu_metric(...)`, `tokenized_bleu_metric()` or `chrf_metric()`.
+        metric: `bleu_metric(...)`, `chrf_metric(...)`, `ter_metric(...)` or `tokenized_bleu_metric(...)`.
         samples: number of resampled test sets, at least 1.
 
     Raises:
@@ -114,29 +155,55 @@ def paired_bootstrap(
     """
     if not systems:
         raise CorpusError("0 systems: nothing to compare", "give the baseline, then the systems")
-    for hypotheses in systems.values():
-        check_parallel(hypotheses, references)
-    test = PairedTest(list(systems.items()), {"metric": metric}, references, test_type="bs", n_samples=samples)
-    signatures, columns = test()
-    ((name, signature),) = signatures.items()
-    baseline = columns[name][0]
-    return [
-        Comparison(
-            system=system,
-            score=result.score,
-            mean=float(result.mean),
-            margin=float(result.ci),
-            difference=result.score - baseline.score,
-            p=_p(result, baseline),
-            signature=str(signature),
+    return compared(list(systems), counted("", list(systems.values()), references, metric), samples)
+
+
+def compared(systems: Sequence[str], counts: Counted, samples: int = 1000) -> list[Comparison]:
+    """Compare systems with the first one as `paired_bootstrap` does.
+
+    Args:
+        systems: names of the systems of `counts`.
+    """
+    scores = [counts.score(sums) for sums in counts.statistics.sum(axis=1).tolist()]
+    seed, drawn = _bootstrapped(counts, samples)
+    references, *rest = counts.signature.split("|")
+    signature = "|".join([references, f"bs:{samples}", f"seed:{seed}", *rest])
+    found = []
+    for place, (system, score) in enumerate(zip(systems, scores, strict=True)):
+        mean, margin = estimate_ci(drawn[:, place])
+        found.append(
+            Comparison(
+                system=system,
+                score=score,
+                mean=float(mean),
+                margin=float(margin),
+                difference=score - scores[0],
+                p=_p(drawn[:, place] - drawn[:, 0], score - scores[0]) if place else None,
+                signature=signature,
+                better=counts.better,
+            )
         )
-        for system, result in zip(columns["System"], columns[name], strict=True)
-    ]
+    return found
 
 
-def _p(result: Result, baseline: Result) -> float | None:
-    if result is baseline:
-        return None
+def _bootstrapped(counts: Counted, samples: int) -> tuple[str, np.ndarray]:
+    """Return sacrebleu's seed, and the scores on the test sets that it draws, (samples, systems)."""
+    seed = os.environ.get("SACREBLEU_SEED", "12345").lower()
+    generator = np.random.default_rng(None if seed == "none" else int(seed))
+    systems, sentences, kinds = counts.statistics.shape
+    by_sentence = counts.statistics.transpose(1, 0, 2).reshape(sentences, -1).astype(float)
+    drawn = np.empty((samples, systems))
+    for sample in drawn:
+        sums = by_sentence[generator.choice(sentences, size=sentences)].sum(axis=0)
+        # sacrebleu computes with single precision
+        sample[:] = [counts.score(one) for one in sums.astype("float32").reshape(systems, kinds)]
+    return seed, drawn
+
+
+def _p(differences: np.ndarray, real: float) -> float:
     # A difference of at least 0 is certain, but sacrebleu counts strictly larger ones only: identical systems would get
     # the smallest p.
-    return 1.0 if result.score == baseline.score else result.p_value
+    if real == 0:
+        return 1.0
+    sizes = np.abs(differences)
+    return float(((sizes - sizes.mean() > abs(real)).sum() + 1) / (len(sizes) + 1))

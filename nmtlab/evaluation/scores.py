@@ -1,20 +1,24 @@
-"""Corpus BLEU and chrF, through sacrebleu, with signatures.
+"""Corpus BLEU, chrF, chrF++ and TER, through sacrebleu, with signatures.
 
 `references` is always one or more sets, each with one reference per hypothesis, in order.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
+from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+from sacrebleu.utils import SACREBLEU_DIR
 
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.languages import is_without_spaces, language_of
 
-Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
+Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "flores200", "none"]
 
 # Perl's split knows six separators, Python's str.split every Unicode space: map the others to private-use characters,
 # which str.split ignores.
@@ -34,11 +38,24 @@ class Score:
 class _MultiBleu(BLEU):
     """BLEU as multi-bleu.perl computes it; the signature reads tok:none, smooth:none."""
 
-    def __init__(self) -> None:
+    def __init__(self, split: Callable[[str], Sequence[str]] | None) -> None:
         super().__init__(tokenize="none", smooth_method="none", force=True)
+        self._split = split
 
     def _preprocess_segment(self, sent: str) -> str:
-        return sent.translate(_NOT_SEPARATORS)
+        return (" ".join(self._split(sent)) if self._split else sent).translate(_NOT_SEPARATORS)
+
+
+class _KeptTER(TER):
+    """TER that keeps what it has counted: 1,000 sentences of 20 words take up to 20 s of CPU time."""
+
+    def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[float]:
+        return [*_edits(hypothesis, tuple(map(tuple, ref_kwargs["ref_words"])))]
+
+
+@lru_cache(maxsize=1 << 17)
+def _edits(hypothesis: str, references: tuple[tuple[str, ...], ...]) -> tuple[float, ...]:
+    return tuple(TER()._compute_segment_statistics(hypothesis, {"ref_words": [list(words) for words in references]}))
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], tokenize: Tokenizer = "13a") -> Score:
@@ -99,6 +116,11 @@ def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
     """
     if tokenize not in get_args(Tokenizer):
         raise NmtlabError(f"BLEU tokenizer {tokenize!r}: unknown", f"use one of {', '.join(get_args(Tokenizer))}")
+    if tokenize in SPM_MODELS and not (model := _pieces(tokenize)).exists():
+        raise NmtlabError(
+            f"BLEU tokenizer {tokenize!r}: sacrebleu's model is not here ({model})",
+            f"let sacrebleu download it once: sacrebleu REFERENCE -i TRANSLATIONS --tokenize {tokenize}",
+        )
     try:
         # force only silences a warning about tokenized-looking text: some corpora are published that way.
         return BLEU(tokenize=tokenize, force=True)
@@ -110,14 +132,28 @@ def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
         ) from error
 
 
-def chrf_metric() -> Metric:
-    """Return the metric behind `chrf`, for `paired_bootstrap`."""
-    return CHRF()
+def _pieces(tokenize: str) -> Path:
+    """Return where sacrebleu keeps the subword model of a tokenizer."""
+    return Path(SACREBLEU_DIR, "models", Path(SPM_MODELS[tokenize]["url"]).name)
 
 
-def tokenized_bleu_metric() -> Metric:
-    """Return the metric behind `tokenized_bleu`, for `paired_bootstrap`."""
-    return _MultiBleu()
+def chrf_metric(words: int = 0) -> Metric:
+    """Return the metric behind `chrf`, for `paired_bootstrap`; chrF++ (Popović 2017) with n-grams of up to 2 words."""
+    return CHRF(word_order=words)
+
+
+def ter_metric(characters: bool = False) -> Metric:
+    """Return TER (Snover et al. 2006) without case, for `paired_bootstrap`: edits for each word, lower is better.
+
+    Args:
+        characters: count Chinese characters as words (`asian:yes` in the signature).
+    """
+    return _KeptTER(normalized=characters, asian_support=characters)
+
+
+def tokenized_bleu_metric(split: Callable[[str], Sequence[str]] | None = None) -> Metric:
+    """Return the metric behind `tokenized_bleu`, for `paired_bootstrap`; of text that `split` splits into words."""
+    return _MultiBleu(split)
 
 
 def check_parallel(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:

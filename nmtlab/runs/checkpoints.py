@@ -47,9 +47,9 @@ class Checkpoints:
     @property
     def kept(self) -> dict[int, Path]:
         """The checkpoints kept besides the best and the last, by step, in the order of training."""
-        files = (self._folder / "checkpoints").glob("kept-*.safetensors")
-        steps = sorted(int(file.stem.removeprefix("kept-")) for file in files)
-        return {step: self.kept_path(step) for step in steps}
+        files = (self._folder / "checkpoints").glob("kept-[0-9]*.safetensors")
+        numbers = (file.stem.removeprefix("kept-") for file in files)
+        return {step: self.kept_path(step) for step in sorted(int(number) for number in numbers if number.isdecimal())}
 
     def kept_weights(self, step: int) -> "dict[str, Tensor]":
         """Return the named weights of a kept checkpoint; errors as of `weights`."""

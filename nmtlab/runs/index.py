@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtlab.errors import noting
 from nmtlab.runs.archive import archives
 from nmtlab.runs.kept import Trace, read_kept, trace, write_kept
+from nmtlab.runs.lock import going_on
+from nmtlab.runs.schemas import Status
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:  # it takes a second, and an index that is complete does without
@@ -45,6 +47,11 @@ class RunIndex:
         self._runs: dict[str, Run] = {}
         self._new = False
 
+    @property
+    def trained(self) -> list[str]:
+        """The names of the runs in the workspace's folder of runs, newest first."""
+        return list(self._trained)
+
     def read(self, facts: Callable[[str], T]) -> dict[str, T]:
         """Return what a function says of each run, given its name; `broken` notes the runs for which it fails."""
         found: dict[str, T] = {}
@@ -65,10 +72,10 @@ class RunIndex:
             self._new = True
         return facts[key]
 
-    def status(self, name: str) -> str:
+    def status(self, name: str) -> Status:
         """Return the status of a run as it is now. Errors as `fact`."""
         status = self.fact(name, "status", lambda run: run.status)
-        return self._run(name).status if status in _GOING_ON else status
+        return going_on(self._trained[name]) if status in _GOING_ON and name in self._trained else status
 
     def save(self) -> None:
         """Store the facts, if there are new ones and the workspace can be written to."""

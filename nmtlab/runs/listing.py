@@ -6,6 +6,7 @@ from pathlib import Path
 from nmtlab.errors import RunError, noting
 from nmtlab.files import remove_folder
 from nmtlab.runs.environment import provenance
+from nmtlab.runs.lock import LOCK
 from nmtlab.runs.packed import (
     machine_of,
     open_evidence,
@@ -14,7 +15,7 @@ from nmtlab.runs.packed import (
     packed_names,
     packed_runs,
 )
-from nmtlab.runs.run import ENVIRONMENT, LOCK, Run, not_found
+from nmtlab.runs.run import ENVIRONMENT, Run, not_found
 from nmtlab.runs.writer import held
 from nmtlab.workspace import Workspace
 

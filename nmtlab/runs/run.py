@@ -5,29 +5,26 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import NmtlabError, RunError, did_you_mean
 from nmtlab.files import write_text
-from nmtlab.locks import is_locked
 from nmtlab.reading import check_plain, read_json, reading
 from nmtlab.recipe import CorpusSettings, Recipe, load_recipe
 from nmtlab.runs.checkpoints import Checkpoints
+from nmtlab.runs.lock import going_on
 from nmtlab.runs.notes import Notes
 from nmtlab.runs.origin import REMEDY, Origin
-from nmtlab.runs.schemas import Environment, InheritanceFacts
+from nmtlab.runs.schemas import Environment, InheritanceFacts, Status
 from nmtlab.runs.training_log import TrainingLog
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.lines import new_folder
 from nmtlab.text.segmentation.pipeline import Pipeline
 
-Status = Literal["training", "interrupted", "finished", "stopped", "diverged", "imported"]
-
 ENVIRONMENT = "environment.json"
 TABLE = "translation_table.safetensors"
 INHERITANCE = "inheritance.json"
-LOCK = ".lock"
 
 
 class Run:
@@ -206,8 +203,7 @@ class Run:
         last = self.log.last
         if last and last["kind"] == "end":
             return last["status"]
-        with reading(self.folder / LOCK, "check that it is a regular file that you may read"):
-            return "training" if is_locked(self.folder / LOCK) else "interrupted"
+        return going_on(self.folder)
 
     @property
     def overlap(self) -> str:

@@ -4,6 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, RootModel
 
+Status = Literal["training", "interrupted", "finished", "stopped", "diverged", "imported"]
+"""How a training ended, or whether it is running or was interrupted; an imported model has none."""
+
 
 class _Facts(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)

@@ -13,8 +13,9 @@ from nmtlab.errors import RunError
 from nmtlab.files import replacing, write_text
 from nmtlab.locks import lock
 from nmtlab.reading import reading
+from nmtlab.runs.lock import LOCK
 from nmtlab.runs.log import append_lines, keep_lines
-from nmtlab.runs.run import INHERITANCE, LOCK, TABLE, Run
+from nmtlab.runs.run import INHERITANCE, TABLE, Run
 from nmtlab.runs.schemas import GLine, GradientNormLine, MetricsLine
 from nmtlab.runs.tensors import save_tensors
 from nmtlab.runs.training_log import G_VALUES, GRADIENT_NORMS, METRICS

@@ -67,7 +67,7 @@ def forced_decode(
         attention += [] if step.attention is None else [step.attention[:, :, 0].cpu()]
     scores = torch.cat(log_probs, dim=1)  # (B, T)
     if model.plans_length:
-        scores = torch.where(target == EOS, _of_lengths(model, memory, target), scores)
+        scores = torch.where(target == EOS, log_probs_of_lengths(model, memory, target), scores)
     values = scores.cpu().numpy()
     weights = torch.stack(attention, dim=3).numpy()  # (layers, B, heads, T, S)
     lengths = zip((target != PAD).sum(1).tolist(), (memory.lengths + 1).tolist(), strict=True)
@@ -75,8 +75,8 @@ def forced_decode(
 
 
 @torch.inference_mode()
-def _of_lengths(model: SourceModel[MemoryT], memory: MemoryT, target: Tensor) -> Tensor:
-    """Return the log-probability of each translation's length, (B, 1)."""
+def log_probs_of_lengths(model: SourceModel[MemoryT], memory: MemoryT, target: Tensor) -> Tensor:
+    """Return the log-probability of the length of each translation, (B, 1); `target` as of `forced_steps`."""
     log_probs = model.length_log_probs(memory)
     return log_probs.gather(1, _lengths(target).clamp_max(log_probs.shape[1] - 1))
 
@@ -101,9 +101,19 @@ def forced_decode_all(
         targets: ids of each translation, EOS last.
         batch_tokens: padded tokens of the longer side per batch.
     """
+    for batch, source, target in paired_batches(model.device, sources, targets, batch_tokens):
+        yield from zip(batch, forced_decode(model, model.encode(source), target), strict=True)
+
+
+def paired_batches(
+    device: torch.device, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
+) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    """Yield batches of pairs of like length: their indices, source ids (B, S) and target ids (B, T), padded.
+
+    Args:
+        batch_tokens: padded tokens of the longer side per batch.
+    """
     lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
     for batch in sorted_batches(lengths, batch_tokens):
-        source, target = (
-            torch.from_numpy(pad([rows[i] for i in batch])).to(model.device) for rows in (sources, targets)
-        )
-        yield from zip(batch.tolist(), forced_decode(model, model.encode(source), target), strict=True)
+        source, target = (torch.from_numpy(pad([rows[i] for i in batch])).to(device) for rows in (sources, targets))
+        yield batch.tolist(), source, target

@@ -89,7 +89,7 @@ def average_checkpoints(run: Run, folder: Path, last: int | None = None) -> Run:
         )
     steps = list(kept)[-last:] if last else list(kept)
     log = run.log.metrics("validation")
-    seconds = dict(zip(log["step"], log["seconds"], strict=True))[steps[-1]]
+    seconds = dict(zip(log["step"], log["seconds"], strict=True)).get(steps[-1], 0.0)
     origin = {"run": run.name, "steps": steps, "weights": [load_digest(kept[step]) for step in steps]}
 
     def fill(unfinished: Path) -> None:

@@ -41,7 +41,13 @@ def data(tmp_path, learned, tiny_corpus, tiny_recipe, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def nmtlab(data, monkeypatch, capsys) -> Iterator[Callable[..., Said]]:
+def nmtlab(data, called) -> Callable[..., Said]:
+    """Call the command with words, and text on standard input, in the workspace with the trained run."""
+    return called
+
+
+@pytest.fixture
+def called(monkeypatch, capsys) -> Iterator[Callable[..., Said]]:
     """Call the command with words, and text on standard input."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

@@ -394,7 +394,7 @@ def test_memory_that_is_not_there_is_a_line_that_says_what_to_lower(refused, tin
     for name in ("one.txt", "two.txt"):
         Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = ("compare", "one.txt", "two.txt", "--corpus", "tiny", "--samples", 1_000_000)
-    with memory_of_at_most(100 << 20):
+    with memory_of_at_most(8 << 20):
         assert re.match(r"out of memory.*; reduce .* the beam, --samples", refused(*words))
 
 

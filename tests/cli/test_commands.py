@@ -13,6 +13,8 @@ import pytest
 import sacrebleu
 
 from nmtlab.analysis.access.scoring import run_perplexity
+from nmtlab.cli.compare import Comparison
+from nmtlab.cli.evaluate import Evaluation
 from nmtlab.recipe import load_recipe, named_recipe, recipe_names
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
@@ -86,13 +88,18 @@ def test_a_run_is_scored_on_the_test_set_of_its_own_corpus(nmtlab, data, learned
     bleu, chrf = sacrebleu.corpus_bleu(translations, [reference]), sacrebleu.corpus_chrf(translations, [reference])
     assert said.code == 0
     assert f"whole on tiny test (de to en, {len(source)} sentences)" in said.out
-    assert re.search(rf"^BLEU +{bleu.score:.2f}  nrefs:1\|case:mixed\|.*tok:13a", said.out, re.MULTILINE)
-    assert re.search(rf"^chrF +{chrf.score:.2f}  nrefs:1", said.out, re.MULTILINE)
+    interval = r"\d+\.\d\d ± \d+\.\d\d"
+    assert re.search(rf"^BLEU +{bleu.score:.2f}  {interval}  nrefs:1\|bs:1000\|.*tok:13a", said.out, re.MULTILINE)
+    assert re.search(rf"^chrF +{chrf.score:.2f}  {interval}  nrefs:1", said.out, re.MULTILINE)
     assert 0 < bleu.score < 100
     perplexity, unseen = run_perplexity(learned, tiny_corpus, "test")
     assert re.search(rf"^perplexity +{perplexity:.2f}  per token.* {unseen} ", said.out, re.MULTILINE)
     kept = list((data / "runs/whole/translations").glob("test-*.txt"))
     assert [list(read_lines(path)) for path in kept] == [translations]
+    found = Evaluation.model_validate_json(nmtlab("evaluate", "whole", "--json").out)
+    assert (found.system, found.text, found.source, found.target) == ("whole", "tiny test", "de", "en")
+    assert (found.bleu.score, found.perplexity, found.unknown_tokens) == (bleu.score, perplexity, unseen)
+    assert found.warnings == []
 
 
 def test_translations_are_kept_and_read_again_where_nothing_has_changed(nmtlab, data):
@@ -110,7 +117,7 @@ def test_translations_are_kept_and_read_again_where_nothing_has_changed(nmtlab, 
 def test_translations_made_elsewhere_are_scored_from_a_text_file(nmtlab, data, tiny_corpus):
     shutil.copy(tiny_corpus.folder / "test.en", data / "perfect.txt")
     said = nmtlab("evaluate", data / "perfect.txt", "--corpus", "tiny")
-    assert [line.split()[-2 if "tokenized" in line else 1] for line in said.out.splitlines()[1:3]] == ["100.00"] * 2
+    assert [line.split()[1] for line in said.out.splitlines()[1:4]] == ["100.00"] * 3
     assert re.search(r"^tokenized BLEU +100\.00 ", said.out, re.MULTILINE)
     assert "perplexity" not in said.out
 
@@ -137,7 +144,9 @@ def test_systems_are_compared_with_the_first_of_them(nmtlab, data, tiny_corpus):
     shutil.copy(tiny_corpus.folder / "test.en", data / "perfect.txt")
     said = nmtlab("compare", "whole", "twin", data / "perfect.txt", "--samples", 300, "--csv")
     table = list(csv.DictReader(io.StringIO(said.out)))
-    assert [row["metric"] for row in table] == ["BLEU"] * 3 + ["chrF"] * 3 + ["tokenized BLEU"] * 3
+    assert [row["metric"] for row in table] == [
+        name for name in ("BLEU", "chrF", "chrF++", "tokenized BLEU") for _ in range(3)
+    ]
     assert [row["system"] for row in table[:3]] == ["whole", "twin", str(data / "perfect.txt")]
     for whole, twin, perfect in zip(table[::3], table[1::3], table[2::3], strict=True):
         assert whole["score"] == twin["score"]
@@ -147,6 +156,9 @@ def test_systems_are_compared_with_the_first_of_them(nmtlab, data, tiny_corpus):
         assert whole["p"] == ""
     shown = nmtlab("compare", "whole", data / "perfect.txt", "--samples", 300)
     assert "BLEU on tiny test, de to en" in shown.out
+    answer = Comparison.model_validate_json(nmtlab("compare", "whole", "twin", "--samples", 300, "--json").out)
+    assert (answer.text, answer.source, answer.labels) == ("tiny test", "de", None)
+    assert [one.p for one in answer.bleu] == [None, 1]
     assert any(row[0] == str(data / "perfect.txt") and row[1] == "100.00" and "**" in row[4] for row in rows(shown))
 
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import sys
 
 import polib
 import pytest
@@ -230,3 +231,79 @@ def test_overlap_prints_the_shares_and_the_text_within_the_limits(data):
     assert "words │ train │ 3 │ 2 │ 66.7% │ 4 │ 3 │ 75.0%" in limited
     table = _run("overlap", "parent", "child", "--sizes", 40, "--csv").stdout
     assert [row["segmentation"] for row in csv.DictReader(io.StringIO(table))] == ["words", "bpe 40"]
+
+
+def noisy(data):
+    """Make the corpus `noisy`, with a duplicate and a copy in train, and a dev sentence nearly so in train."""
+    folder = data / "corpora/noisy"
+    folder.mkdir(parents=True)
+    sources = ["1 gap", "OK", "1 gap", "bu gapni tarjima qiling", "файл"]
+    write_lines(folder / "train.uz", sources)
+    write_lines(folder / "train.en", ["sentence 1", "ok", "sentence 1", "translate this sentence please", "file"])
+    write_lines(folder / "dev.uz", ["tarjima qiling: bu gapni!"])
+    write_lines(folder / "dev.en", ["now"])
+
+
+def test_a_corpus_is_filtered_and_each_rule_says_what_it_dropped(data):
+    noisy(data)
+    result = _run("filter", "noisy", "clean", "--similar", 0.7)
+    table = [[cell.strip() for cell in line.split("│")[1:-1]] for line in result.output.splitlines()]
+    assert ["same on both sides", "1", "20.0%", "2", "OK", "ok"] in table
+    assert ["another script", "1", "20.0%", "5", "файл", "file"] in table
+    assert ["duplicate", "1", "20.0%", "3", "1 gap", "sentence 1"] in table
+    assert ["length ratio", "0", "0.0%", "", "", ""] in table
+    assert any(row[:4] == ["similar to dev or test", "1", "20.0%", "4"] for row in table)
+    assert "next: nmtlab corpus stats clean, then nmtlab train clean" in result.output
+    new = ParallelCorpus.open(data / "corpora/clean")
+    assert list(new.pairs("train")) == [("1 gap", "sentence 1")]
+    assert new.count("dev") == 1
+
+
+def test_a_dry_run_writes_nothing_and_needs_no_name(data):
+    noisy(data)
+    assert "kept │ 2 │ 40.0%" in _said("filter", "noisy", "--dry-run")
+    assert [path.name for path in (data / "corpora").iterdir()] == ["noisy"]
+    result = _run("filter", "noisy")
+    assert str(result.exception) == "no name for the new corpus; give one, or --dry-run"
+    assert "corpus 'noisy': already exists" in _problem("filter", "noisy", "noisy")
+
+
+def test_a_language_of_which_little_is_known_is_said_to_be_unchecked(data):
+    pytest.importorskip("py3langid", reason="needs py3langid")
+    noisy(data)
+    for path in (data / "corpora/noisy").glob("*.uz"):
+        path.rename(path.with_suffix(".qaa"))
+    said = _said("filter", "noisy", "--dry-run", "--languages")
+    assert "scripts of qaa were not checked: it is unknown which it is written in" in said
+    assert "qaa was not checked for other languages: py3langid does not know it" in said
+
+
+def test_without_the_identifier_the_command_says_how_to_install_it(data, monkeypatch):
+    noisy(data)
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    result = _run("filter", "noisy", "--dry-run", "--languages")
+    assert str(result.exception).startswith("py3langid is not installed; pip install 'py3langid")
+
+
+def test_a_page_has_histograms_and_examples(data):
+    noisy(data)
+    _said("filter", "noisy", "--dry-run", "--html", data / "page.html", "--max-ratio", 0)
+    page = (data / "page.html").read_text(encoding="utf-8")
+    assert page.count("<figure>") == 2
+    assert "same on both sides" in page
+    assert "limit 250" in page
+
+
+def test_translation_memories_and_localisation_files_are_imported(data):
+    one = '<tu><tuv xml:lang="en-US"><seg>One {0}</seg></tuv><tuv xml:lang="uz"><seg>{0} gap</seg></tuv></tu>'
+    units = "".join(one.format(number) for number in range(30))
+    (data.parent / "memory.tmx").write_text(f"<tmx><body>{units}</body></tmx>", encoding="utf-8")
+    said = _said("import", "tmx", "memory", "memory.tmx", "--source", "uz", "--target", "en", "--dev", 5, "--test", 0)
+    assert "read │ │ 30" in said
+    assert ParallelCorpus.open(data / "corpora/memory").check() == {"train": 25, "dev": 5}
+    unit = "<trans-unit><source>One</source><target>Bir</target></trans-unit>"
+    file = f'<file source-language="en" target-language="uz">{unit}</file>'
+    (data.parent / "a.xlf").write_text(f"<xliff>{file}</xliff>", encoding="utf-8")
+    languages = ("--source", "uz", "--target", "en", "--dev", 0, "--test", 0)
+    assert "uz: Bir en: One" in _said("import", "xliff", "ui", "a.xlf", "a.xlf", *languages)
+    assert "begins with <xliff>, not <tmx>" in _problem("import", "tmx", "other", "a.xlf", *languages)

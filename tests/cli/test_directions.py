@@ -1,11 +1,13 @@
 """The commands on a run of several directions."""
 
+import json
 import re
 import shutil
 
 import pytest
 from conftest import write_split
 
+from nmtlab.cli.evaluate import Evaluations
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpora.lines import read_lines, write_lines
@@ -58,6 +60,11 @@ def test_text_is_translated_into_the_language_that_is_asked_for(nmtlab, many):
     ):
         expected = open_system(many.directed(*direction)).translate([text])[0].text
         assert nmtlab("translate", "many", *words, stdin=f"{text}\n") == (0, f"{expected}\n", "")
+        more = ("--json", "--token-scores", "--alignments", "attention")
+        (found,) = json.loads(nmtlab("translate", "many", *words, *more, stdin=f"{text}\n").out)["translations"]
+        assert found["text"] == expected
+        assert sum(found["tokens"]["log_probs"]) == pytest.approx(found["log_prob"], abs=1e-4)
+        assert found["links"]["source_words"] == text.split()
 
 
 def test_a_language_that_the_run_does_not_know_is_refused(nmtlab, many):
@@ -86,6 +93,9 @@ def test_a_run_is_evaluated_in_its_first_direction_in_another_or_in_all(nmtlab, 
     assert len(scores) == 3
     mean = float(re.search(r"mean of 3 directions: BLEU (\S+),", every)[1])
     assert mean == pytest.approx(sum(scores) / 3, abs=0.01)
+    answer = Evaluations.model_validate_json(nmtlab("evaluate", "many", "--all-directions", "--json").out)
+    assert [one.target for one in answer.directions] == ["en", "de"]
+    assert answer.bleu == pytest.approx(sum(one.bleu.score for one in answer.directions) / 2)
     assert nmtlab("evaluate", "many", "--all-directions", "--corpus", "tiny").code == 2
 
 

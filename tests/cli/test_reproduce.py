@@ -12,6 +12,8 @@ from support.little_table import little_table
 
 from nmtlab.cli.grid_bar import GridBar
 from nmtlab.cli.reproduce import reproduce
+from nmtlab.cli.table_run import EstimateAnswer, TableAnswer
+from nmtlab.grids.results.schemas import CELLS
 from nmtlab.grids.results.sheets import reasons
 from nmtlab.grids.running.cells import cells_of
 from nmtlab.grids.running.events import CellEnded, CellEvent, GridPlanned, NoText, Opening
@@ -155,6 +157,31 @@ def test_saving_some_rows_starts_from_the_cells_that_come_with_nmtlab(nmtlab, da
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
+
+
+def test_a_table_and_its_estimate_are_answered_in_json(nmtlab, data, tmp_path, tiny_recipe, monkeypatch):
+    table = little_table(tmp_path, tiny_recipe, {"tied": {"training.max_evaluations": 1}}, seeds=(1,))
+    declared_claims()  # they are about the real tables
+    monkeypatch.setattr("nmtlab.thesis.tables.listing.TABLES", (table,))
+    monkeypatch.delenv("NMTLAB_CORPORA")
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--estimate", "--json")
+    (cell,) = EstimateAnswer.model_validate_json(said.out).cells
+    assert (cell.minutes, cell.seed) == (None, 1)
+    assert "not found" in cell.missing["minutes"]
+    monkeypatch.setenv("NMTLAB_CORPORA", str(tmp_path))
+    said = nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--json")
+    assert (said.code, said.out) == (2, "")
+    line = {"row": "ha-en", "column": "tied", "metric": "dev-bleu", "seed": 1, "value": 7.0, "status": "finished"}
+    printed = {"published": "17.4", "published_difference": "", "published_mark": "", "run": "a", "machine": "b"}
+    cells = CELLS.frame([line | printed])
+    (data / "results").mkdir()
+    (data / "results/table-3.4.tiny.csv").write_text(CELLS.written(cells), encoding="utf-8")
+    answer = TableAnswer.model_validate_json(
+        nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--stored", "--json").out
+    )
+    (line,) = answer.lines
+    assert (line.mean, line.published, line.missing["verdict"]) == (7.0, "17.4", "it is the baseline")
+    assert (answer.scale, answer.files, answer.complete) == ("tiny", [], True)
 
 
 def test_a_failed_cell_is_told_of_at_the_end_and_the_table_is_printed_without_it(

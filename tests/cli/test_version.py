@@ -31,22 +31,24 @@ def installed(monkeypatch):
     return let
 
 
-def test_the_versions_and_the_folder_are_printed(nmtlab, installed):
+def test_the_versions_and_the_folders_are_printed(nmtlab, data, installed):
     installed(OURS)
     said = nmtlab("--version")
     assert said.code == 0
     assert said.out.splitlines() == [
         f"nmtlab {package.__version__} in {FOLDER}",
+        f"data in {data}",
         f"Python {platform.python_version()}, torch 2.13.0",
     ]
 
 
-def test_a_folder_that_is_not_installed_is_named_as_such(nmtlab, installed):
+def test_a_folder_that_is_not_installed_is_named_as_such(nmtlab, data, installed):
     installed({})
     said = nmtlab("--version")
     assert said.code == 0
     assert said.out.splitlines() == [
         f"nmtlab {package.__version__} in {FOLDER}, which is not installed",
+        f"data in {data}",
         f"Python {platform.python_version()}, torch is not installed",
     ]
 

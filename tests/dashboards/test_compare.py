@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from datetime import UTC, datetime
 
 import pytest
 import sacrebleu
@@ -31,7 +32,9 @@ def page(tmp_path):
 
 def test_scores_are_those_of_the_stored_translations_with_an_interval_of_the_sentences(page):
     numbers = page.numbers.frame.set_index(["metric", "system"])
-    assert set(numbers.index) == {(metric, name) for metric in ("BLEU", "chrF") for name in ("tied", "fixnorm-lex")}
+    assert set(numbers.index) == {
+        (metric, name) for metric in ("BLEU", "chrF", "chrF++") for name in ("tied", "fixnorm-lex")
+    }
     line = numbers.loc[("chrF", "fixnorm-lex")]
     assert line["interval covers"] == "sentences alone"
     low, high = (float(end.replace("−", "-")) for end in line["95 % interval"].split(" to "))
@@ -199,3 +202,47 @@ def test_an_address_with_a_line_is_read_where_its_fold_is_closed(seeds):
     page._opened("?line=17")
     assert told(page) == ""
     assert page.lines.value == 17
+
+
+def uploaded(name: str, text: str) -> dict:
+    """What a browser sends of a file."""
+    return {"name": name, "type": "", "size": len(text), "content": text.encode(), "last_modified": datetime.now(UTC)}
+
+
+def test_scores_and_labels_from_elsewhere_are_shown_as_those_of_sentences(page):
+    assert page.scale.layout.display == "none"
+    lines = "".join(f"{line % 7}\t{line % 5}\n" for line in range(200))
+    page.scores_file.value = (uploaded("comet.tsv", f"{TIED}\t{LEX}\n{lines}"),)
+    assert told(page) == ""
+    assert "comet" in set(page.numbers.frame["metric"])
+    page.scale.value = "comet"
+    assert told(page) == ""
+    assert "comet" in page.answer.value
+    losses = sum(line % 5 < line % 7 for line in range(200))
+    assert f"{losses} lost" in page.wins.value
+    assert page.lines.frame["difference"].max() == 4
+    page.lower.value = True
+    assert f"{losses} sentences won" in page.wins.value
+    assert "comet (lower is better)" in set(page.numbers.frame["metric"])
+    page.labels_file.value = (uploaded("labels", "news\nchat\n" * 100),)
+    page.by.value = "label"
+    assert told(page) == ""
+    assert page.by_lines.frame["sentences"].tolist() == [100] * len(page.by_lines.frame)
+    assert set(page.by_lines.frame["bucket"]) == {"news", "chat"}
+    assert set(page.lines.frame["label"]) == {"news", "chat"}
+
+
+@pytest.mark.parametrize(
+    ("chooser", "text", "said"),
+    [
+        ("scores_file", f"{TIED}\t{LEX}\n" + "1\t2\n" * 199, "given: 199 scores, but the text has 200 sentences"),
+        ("scores_file", f"{TIED}\tother\n" + "1\t2\n" * 200, "given, line 1: no column for"),
+        ("labels_file", "news\n" * 201, "given: 201 labels, but the text has 200 sentences"),
+    ],
+)
+def test_files_from_elsewhere_that_do_not_fit_are_refused_and_change_nothing(page, chooser, text, said):
+    before = page.answer.value
+    getattr(page, chooser).value = (uploaded("../given", text),)
+    assert said in told(page)
+    assert page.answer.value == before
+    assert page.scale.options == ("chrF",)

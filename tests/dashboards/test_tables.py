@@ -12,7 +12,8 @@ from support.unfolded import unfolded
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.dashboards.pages.tables import TablesPage
 from nmtlab.figures.marks import Token
-from nmtlab.grids.results.judgement import NOT_KEPT, RULE
+from nmtlab.grids.declared.example import EXAMPLE
+from nmtlab.grids.results.judgement import GRID_RULE, NOT_KEPT, RULE
 from nmtlab.grids.results.kept import Kept
 from nmtlab.grids.results.schemas import CELLS, SENTENCES
 from nmtlab.grids.results.summary import summary
@@ -308,3 +309,40 @@ def test_a_damaged_table_is_told_in_the_page(tmp_path):
     (workspace.data / "results/table-3.6.small.csv").write_text("row,column\n")
     page = unfolded(TablesPage(workspace))
     assert "table-3.6.small.csv: not a table of results" in page._message.value
+
+
+def test_a_grid_of_ones_own_comes_first_with_its_verdicts(tmp_path, monkeypatch):
+    monkeypatch.setattr(Kept, "has", lambda *_: True)
+    about = {"table": "mine", "scale": "grid", "metric": "test-bleu", "status": "finished", "machine": "here"}
+    scores = {("qaa 1000", "tied"): 10.0, ("qaa 1000", "fixnorm"): 20.0, ("qaa 4000", "tied"): 30.0}
+    lines = [
+        {
+            **about,
+            "row": row,
+            "column": column,
+            "seed": seed,
+            "value": value + seed / 10,
+            "run": f"{row}.{column}.{seed}",
+        }
+        for (row, column), value in {**scores, ("qaa 4000", "fixnorm"): 30.05}.items()
+        for seed in (1, 2, 3)
+    ]
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/mine.grid.csv").write_text(CELLS.written(CELLS.frame(lines)), encoding="utf-8")
+    (tmp_path / "results/mine.grid.toml").write_text(EXAMPLE, encoding="utf-8")
+    page = unfolded(TablesPage(Workspace(tmp_path)))
+    assert page.table.value == "mine.grid"
+    assert page.table.options[0][0].startswith("mine: What do word vectors")
+    assert [(row, column, line["verdict"]) for (row, column), line in zip(keys(page), shown(page), strict=True)] == [
+        ("qaa 1000", "tied", ""), ("qaa 1000", "fixnorm", "better"),
+        ("qaa 4000", "tied", ""), ("qaa 4000", "fixnorm", "equivalent"),
+    ]  # fmt: skip
+    assert page.lines.frame["text"].unique().tolist() == ["qaa-en (1,000), artificial", "qaa-en (4,000), artificial"]
+    hint = unescape(page.hint.value)
+    assert "Produced by 'nmtlab grid mine.toml'; cells in mine.grid.csv." in hint
+    assert "qaa-en (1,000), artificial, test BLEU: fixnorm is better than tied (+10.00" in hint
+    assert "fixnorm and tied are equivalent (+0.05" in hint
+    assert GRID_RULE in hint
+    assert "thesis" not in GRID_RULE
+    assert "published" not in hint
+    assert "Better than tied: fixnorm on 1 of 2 texts" in page.answer.value

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.evaluation.language_identification import UNDECIDED, LanguageClassifier
+from nmtlab.evaluation.language_identification import UNDECIDED, Identifier, LanguageClassifier
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
@@ -70,3 +70,31 @@ def test_close_relatives_are_told_apart_on_software_texts():
     shares = LanguageClassifier(trained).accuracy(held_out)
     assert shares["en"] > 0.99
     assert min(shares.values()) > 0.92
+
+
+LINES = {
+    "en": "The committee will meet again on Thursday to discuss the new budget.",
+    "uz": "Qo'mita yangi byudjetni muhokama qilish uchun payshanba kuni yana yig'iladi.",
+    "tr": "Komite yeni bütçeyi görüşmek üzere perşembe günü yeniden toplanacak.",
+    "ug": "كومىتېت يېڭى خام چوتنى مۇزاكىرە قىلىش ئۈچۈن پەيشەنبە كۈنى يەنە يىغىلىدۇ.",
+}
+
+
+@pytest.fixture(scope="module")
+def identifier() -> Identifier:
+    pytest.importorskip("py3langid", reason="needs py3langid")
+    return Identifier()
+
+
+def test_a_line_is_in_its_language_and_in_no_other(identifier):
+    for language, line in LINES.items():
+        assert [other for other in LINES if not identifier.excludes(line, other)] == [language]
+    assert not identifier.excludes(LINES["en"], "eng_Latn")
+
+
+def test_nothing_is_said_of_an_unknown_language_or_a_line_without_letters(identifier):
+    assert not identifier.knows("qaa")
+    assert not identifier.excludes(LINES["tr"], "qaa")
+    assert identifier.knows("uzn_Latn")
+    assert not identifier.excludes("2019: 100 %", "en")
+    assert not identifier.excludes("", "en")

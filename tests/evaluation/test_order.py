@@ -42,6 +42,27 @@ def test_another_order_is_found(references, how, share):
     assert out_of_order(moved(lines, how), references)
 
 
+@pytest.mark.parametrize("first", [60, 150, 240, 270])
+@pytest.mark.parametrize("share", [0, 0.2])
+@pytest.mark.parametrize("blank", [True, False])
+def test_lines_that_are_shifted_from_one_on_are_found_with_that_one(references, first, share, blank):
+    lines = translated(references, share)
+    lost = [*lines[:first], *lines[first + 1 :], ""]
+    added = [*lines[:first], "", *lines[first:-1]]
+    assert abs(out_of_order(lost if blank else added, references) - (first + 1)) <= 3
+
+
+def test_a_few_lines_at_the_end_are_not_enough(references):
+    assert not out_of_order([*references[:-6], *references[-5:], references[-6]], references)
+
+
+def test_in_a_long_file_the_line_is_that_of_the_sample():
+    generator = random.Random(4)
+    references = [" ".join(generator.choices(WORDS, k=8)) for _ in range(1200)]
+    found = out_of_order([*references[:800], *references[801:], ""], references)
+    assert abs(found - 801) <= 6
+
+
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.0])
 def test_bad_translations_in_order_are_not_taken_for_another_order(references, share):
     assert not out_of_order(translated(references, share), references)

@@ -1,16 +1,35 @@
-"""Scores on resampled test sets, against sacrebleu on the sentences written out."""
+"""Scores on resampled test sets, against sacrebleu: on the sentences written out, and its paired test."""
 
 import random
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.significance import PairedTest
 
 from nmtlab.errors import CorpusError
-from nmtlab.evaluation import bleu_metric, chrf_metric, tokenized_bleu_metric
-from nmtlab.evaluation.resampling import corpus_score, drawn_test_sets, resampled_scores, sentence_statistics
+from nmtlab.evaluation import bleu_metric, chrf_metric, paired_bootstrap, ter_metric, tokenized_bleu_metric
+from nmtlab.evaluation.resampling import (
+    compared,
+    corpus_score,
+    counted_scores,
+    drawn_test_sets,
+    resampled_scores,
+    sentence_statistics,
+)
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "under", "mat", "tree", ".", ",", "big", "red", "house"]
-METRICS = pytest.mark.parametrize("make", [bleu_metric, tokenized_bleu_metric, chrf_metric])
+
+
+def chrf_plus_plus() -> CHRF:
+    return chrf_metric(2)
+
+
+def ter() -> TER:
+    return ter_metric()
+
+
+METRICS = pytest.mark.parametrize("make", [bleu_metric, tokenized_bleu_metric, chrf_metric, chrf_plus_plus, ter])
 
 
 def sentences(number: int, seed: int) -> list[str]:
@@ -82,3 +101,41 @@ def test_the_references_are_not_kept_in_the_metric():
 def test_what_cannot_be_scored_is_refused(systems, said):
     with pytest.raises(CorpusError, match=said):
         sentence_statistics(systems, [REFERENCE], bleu_metric())
+
+
+THEIRS = [(bleu_metric, BLEU), (chrf_metric, CHRF), (chrf_plus_plus, lambda: CHRF(word_order=2)), (ter, TER)]
+
+
+@pytest.mark.parametrize(("make", "their"), THEIRS, ids=["bleu", "chrf", "chrf++", "ter"])
+@pytest.mark.parametrize("references", [[REFERENCE], [REFERENCE, corrupted(REFERENCE, 0.3, 5)]], ids=["one", "two"])
+def test_a_comparison_is_that_of_sacrebleus_paired_test(make, their, references):
+    systems = dict(zip("abc", SYSTEMS, strict=True))
+    metric = their()
+    test = PairedTest(list(systems.items()), {"metric": metric}, references, test_type="bs", n_samples=200)
+    signatures, columns = test()
+    (name,) = signatures
+    ours = paired_bootstrap(systems, references, make(), samples=200)
+    for one, other in zip(ours, columns[name], strict=True):
+        assert (one.score, one.p) == (other.score, other.p_value)
+        assert (one.mean, one.margin) == pytest.approx((other.mean, other.ci), rel=1e-6)
+        assert one.signature == str(signatures[name])
+        assert one.better == ("lower" if their is TER else "higher")
+
+
+def test_given_scores_are_compared_by_their_means():
+    generator = np.random.default_rng(2)
+    one = generator.normal(0.7, 0.1, 200)
+    systems = [one, one + generator.normal(0.05, 0.1, 200), one[::-1]]
+    first, second, third = compared(["a", "b", "c"], counted_scores("COMET", systems, "higher"))
+    assert first.score == pytest.approx(one.mean())
+    assert second.difference == pytest.approx(systems[1].mean() - one.mean())
+    assert first.margin == pytest.approx(1.96 * one.std() / np.sqrt(200), rel=0.1)
+    assert second.p < 0.01
+    assert third.p == 1 or third.p > 0.3
+    assert (first.p, first.better) == (None, "higher")
+
+
+def test_ter_of_chinese_counts_characters():
+    (found,) = paired_bootstrap({"a": ["他有一只黑猫"]}, [["他有一只黑狗"]], ter_metric(characters=True), samples=2)
+    assert found.score == pytest.approx(100 / 6)
+    assert "norm:yes|punct:yes|asian:yes" in found.signature

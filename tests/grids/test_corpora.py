@@ -11,6 +11,7 @@ from nmtlab.grids.declared.corpora import (
     ConcatenatedCorpus,
     Directed,
     ExternalCorpus,
+    FirstPairs,
     MultiParallelCorpus,
     SyntheticCorpus,
     SyntheticFamily,
@@ -142,3 +143,17 @@ def test_a_corpus_to_be_brought_is_found_or_asked_for(workspace):
         CorpusError, match=r"'kftt-en-ja': not found.*; import it .*'nmtlab corpus import', from en to ja"
     ):
         ExternalCorpus("kftt-en-ja", "en", "ja").open(workspace)
+
+
+def test_the_first_pairs_of_a_corpus_keep_its_dev_and_its_order(workspace):
+    whole = ExternalCorpus("news", "uz", "en")
+    first, all_pairs = FirstPairs(whole, 2).open(workspace), whole.open(workspace)
+    assert list(first.pairs("train")) == list(all_pairs.pairs("train"))[:2]
+    assert list(first.pairs("dev")) == list(all_pairs.pairs("dev"))
+    made = times(first.folder)
+    assert times(FirstPairs(whole, 2).open(workspace).folder) == made
+    with pytest.raises(CorpusError, match="6 training pairs; choose at most 6"):
+        FirstPairs(whole, 7).open(workspace)
+    write_lines(all_pairs.folder / "train.uz", ["other"] * 6)
+    with pytest.raises(CorpusError, match="'news-first-2': made with checksum"):
+        FirstPairs(whole, 2).open(workspace)

@@ -16,8 +16,8 @@ from nmtlab.analysis.metrics import find_metric, scored_text
 from nmtlab.grids.results.score_differences import score_differences
 from nmtlab.grids.results.scored import Scored
 from nmtlab.runs.listing import open_run_of
-from nmtlab.text.checks.overlap import similar
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.similar import similar
 from nmtlab.thesis.measured import measured
 from nmtlab.workspace import Workspace
 
@@ -57,7 +57,7 @@ def translated(scored: Scored, cells: pd.DataFrame, workspace: Workspace) -> dic
 def similar_to_train(text: Text, corpus: ParallelCorpus) -> np.ndarray:
     """Return whether each sentence or its reference is similar to one of train: (sentences,) bool."""
     sides = ((text.sources, corpus.source), (text.references[0], corpus.target))
-    return np.any([similar(lines, corpus.lines("train", language)) for lines, language in sides], axis=0)
+    return np.any([similar(lines, corpus.lines("train", language), language) for lines, language in sides], axis=0)
 
 
 def part(text: Text, systems: dict[str, list[list[str]]], corpus: ParallelCorpus, chosen: np.ndarray) -> Compared:

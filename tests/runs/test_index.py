@@ -111,7 +111,7 @@ def test_whether_a_run_is_in_training_is_asked_each_time(runs, monkeypatch):
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("".join(f"{line}\n" for line in lines if json.loads(line)["kind"] != "end"), encoding="utf-8")
     for locked, status in ((False, "interrupted"), (True, "training"), (False, "interrupted")):
-        monkeypatch.setattr("nmtlab.runs.run.is_locked", lambda _, locked=locked: locked)
+        monkeypatch.setattr("nmtlab.runs.lock.is_locked", lambda _, locked=locked: locked)
         index = RunIndex(runs)
         assert index.read(index.status) == {"b": "finished", "a": status}
         index.save()

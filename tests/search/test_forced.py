@@ -11,6 +11,8 @@ from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.attention import pieces_of_words, word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode, forced_decode_all, forced_steps
+from nmtlab.search.planned import planned_search
+from nmtlab.search.token_scores import score_tokens
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 
@@ -151,3 +153,57 @@ def test_without_words_there_is_no_attention_to_them():
 
 def test_each_piece_belongs_to_one_word():
     assert pieces_of_words([0, 0, 1]).tolist() == [[True, False], [True, False], [False, True]]
+
+
+@every_system
+@torch.no_grad()
+def test_scores_are_those_of_the_distributions_of_the_parallel_forward_pass(name):
+    model = model_of(name)
+    found = dict(score_tokens(model, SOURCES, TARGETS, top=3))
+    for index, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        pair = on_device(batch_of(np.array([source]), np.array([target])))
+        probabilities = model.output(model(pair)).softmax(-1)  # (|y|, C)
+        chosen = probabilities[torch.arange(len(target)), model.output_index(torch.tensor(target))]
+        scores = found[index]
+        assert scores.tokens == tuple(target)
+        np.testing.assert_allclose(scores.log_probs, chosen.log(), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(scores.entropies, -(probabilities * probabilities.log()).sum(-1), rtol=0, atol=1e-12)
+        for others, row in zip(scores.alternatives, probabilities, strict=True):
+            best = row.sort(descending=True).indices[:3]
+            assert list(others) == model.output_ids[best].tolist()
+            np.testing.assert_allclose(list(others.values()), row[best].log(), rtol=0, atol=1e-12)
+
+
+def test_neither_batches_nor_alternatives_change_the_scores():
+    model = model_of("rnn")
+    together, alone = (dict(score_tokens(model, SOURCES, TARGETS, batch_tokens=size)) for size in (100, 1))
+    for index, scores in together.items():
+        assert scores.alternatives == ({},) * len(TARGETS[index])
+        np.testing.assert_allclose(scores.log_probs, alone[index].log_probs, rtol=0, atol=1e-12)
+
+
+def test_more_alternatives_than_types_are_all_types():
+    ((_, scores),) = score_tokens(model_of("transformer"), SOURCES[:1], TARGETS[:1], top=1000)
+    assert all(sum(map(np.exp, others.values())) == pytest.approx(1) for others in scores.alternatives)
+
+
+def test_a_translation_that_was_cut_off_has_no_end():
+    ((_, scores),) = score_tokens(model_of("transformer"), SOURCES[:1], [[9, 10]], top=1)
+    ((_, whole),) = score_tokens(model_of("transformer"), SOURCES[:1], [[9, 10, EOS]])
+    assert scores.tokens == (9, 10)
+    np.testing.assert_allclose(scores.log_probs, whole.log_probs[:2], rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_the_end_of_a_planned_translation_has_the_scores_of_its_length():
+    torch.manual_seed(2)
+    settings = TransformerSettings(**SIZES, plan_length=True, max_predicted_length=8)
+    model = build_model(settings, ModelText(TYPES, ALLOWED, True)).double().eval()
+    memory = model.encode(padded(SOURCES))
+    (planned, *_), *_ = (result.hypotheses for result in planned_search(model, memory, SearchSettings(beam_size=2)))
+    ((_, scores),) = score_tokens(model, SOURCES[:1], [[*planned.tokens, EOS]], top=2)
+    of_lengths = model.length_log_probs(memory)[0]
+    assert scores.log_probs.sum() == pytest.approx(planned.log_prob, abs=1e-9)
+    assert scores.log_probs[-1] == pytest.approx(planned.length_log_prob, abs=1e-9)
+    assert scores.entropies[-1] == pytest.approx(-(of_lengths.exp() * of_lengths).nansum().item(), abs=1e-9)
+    assert [len(others) for others in scores.alternatives] == [2] * len(planned.tokens) + [0]

@@ -14,6 +14,8 @@ from nmtlab.text.corpora.cleaning import (
     TOO_LONG,
     Limits,
     clean,
+    is_copied,
+    is_in_other_script,
     normalise,
     rejection_reason,
     sentence_digests,
@@ -47,6 +49,44 @@ PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=15)
 )
 def test_the_fault_of_a_pair(pair, limits, reason):
     assert rejection_reason(pair, limits) == reason
+
+
+@pytest.mark.parametrize(("source", "ratio"), [("ja", 3), ("tha_Thai", 3), ("ko", 9), ("qaa", 9)])
+def test_the_ratio_is_of_characters_where_words_cannot_be_counted(source, ratio):
+    limits = Limits(max_ratio=ratio).of(source, "en")
+    assert limits.ratio(("a b c d e fghi", " kkkkk ")) == pytest.approx(14 / 5 if ratio == 3 else 6)
+    assert rejection_reason(("a b c d e f g h", "kkkkk"), limits) == ""
+    assert rejection_reason(("a b c d e f g h i", "kkkkk"), limits) == (RATIO if ratio == 3 else "")
+    assert limits.options.get("by_characters", False) == (ratio == 3)
+
+
+@pytest.mark.parametrize(
+    ("pair", "copied"), [(("OK", "ok "), True), (("a  b", "a b"), True), (("2019", "2019"), True), (("a.", "a"), False)]
+)
+def test_a_copy_is_one_whatever_its_case_and_white_space(pair, copied):
+    assert is_copied(pair) is copied
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language", "other"),
+    [
+        ("Файл", "uz", True),
+        ("Файл", "uz-Cyrl", False),
+        ("Файл VLC", "uz-Cyrl", False),
+        ("Файл OpenGL", "uz-Cyrl", True),
+        ("ファイル 漢字ー", "ja", False),
+        ("漢字とかな", "zh", True),
+        ("Ａ１ 100 %", "ug", True),
+        ("100 % ...", "ug", False),
+        ("", "ug", False),
+        ("word", "qaa", False),
+        ("слово", "qaa", False),
+        ("слово", "en-Abcd", False),
+        ("tiếng Việt ª", "vi", False),
+    ],
+)
+def test_a_sentence_is_in_another_script_if_most_of_its_letters_are(sentence, language, other):
+    assert is_in_other_script(sentence, language) is other
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from nmtlab.text.checks.overlap import shares_similar, similar
+from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.similar import Similar, shares_similar, similar
 
 
 @pytest.mark.parametrize("alike", [0.1, 0.5, 0.7, 1.0])
@@ -14,7 +15,7 @@ def test_the_same_sentences_are_found_as_by_comparing_all_pairs(alike):
     draw = random.Random(1)
     text = [" ".join(draw.choices("a b c d e f g h".split(), k=draw.randint(0, 7))) for _ in range(300)]
     lines, train = text[:100], text[100:]
-    assert similar(lines, iter(train), alike) == [
+    assert similar(lines, iter(train), "en", alike) == [
         any(jaccard(line, other) >= alike for other in train) for line in lines
     ]
 
@@ -25,16 +26,30 @@ def jaccard(one: str, other: str) -> float:
 
 
 def test_order_repetition_case_and_punctuation_do_not_count():
-    assert similar(["Open the file ...", "Close it."], ["the: the file, open"]) == [True, False]
+    assert similar(["Open the file ...", "Close it."], ["the: the file, open"], "en") == [True, False]
 
 
 def test_seven_words_of_ten_are_enough():
     ten = "a b c d e f g h i j"
-    assert similar([ten, "a b c d e f h i j k l"], ["a b c d e f g"]) == [True, False]
+    assert similar([ten, "a b c d e f h i j k l"], ["a b c d e f g"], "en") == [True, False]
 
 
 def test_a_blank_line_is_similar_to_none():
-    assert similar([""], ["", "a"]) == [False]
+    assert similar([""], ["", "a"], "en") == [False]
+
+
+def test_without_spaces_pairs_of_letters_are_compared():
+    line = "彼女は毎朝公園を散歩します"
+    assert similar([line], ["彼は毎朝公園を散歩します。"], "ja") == [True]
+    assert similar([line], ["彼は毎朝公園を散歩します。"], "en") == [False]
+    assert similar([line], ["彼は毎晩新聞を読みます"], "ja") == [False]
+    assert similar(["犬"], ["犬!"], "ja") == [True]
+
+
+@pytest.mark.parametrize("alike", [0, 1.1, -1])
+def test_a_share_out_of_range_is_refused(alike):
+    with pytest.raises(CorpusError, match="give a share above 0 and at most 1"):
+        Similar(["a"], "en", alike)
 
 
 def test_each_split_and_side_of_a_corpus_has_its_share(tmp_path):

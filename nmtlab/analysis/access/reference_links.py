@@ -45,9 +45,21 @@ def reference_links(pipeline: Pipeline, corpus: ParallelCorpus, split: str) -> l
     """
     if has_gold_links(corpus, split) or aligned_path(corpus, split).is_file():
         return kept_links(corpus, split)[0]
-    asked = _words(pipeline, corpus.pairs(split))
+    return aligner_links(pipeline, corpus, corpus.pairs(split), trained_on=split == "train")
+
+
+def aligner_links(
+    pipeline: Pipeline, corpus: ParallelCorpus, pairs: Iterable[tuple[str, str]], trained_on: bool = False
+) -> list[frozenset[Link]]:
+    """Return a word aligner's links of sentence pairs, trained on them and on the training text of a corpus.
+
+    Args:
+        pairs: source and target, between whose words as of `word_pairs` the links are.
+        trained_on: whether the pairs are those of the training text.
+    """
+    asked = _words(pipeline, pairs)
     training = _words(pipeline, usable_pairs(corpus, pipeline.settings.max_words, Counter()))
-    aligner = WordAligner.train([*training, *(asked if split != "train" else [])])
+    aligner = WordAligner.train([*training, *([] if trained_on else asked)])
     return [frozenset(links) for links in aligner.align(asked)]
 
 

@@ -2,24 +2,27 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.needs import in_direction
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.errors import CorpusError
-from nmtlab.evaluation.resampling import paired_bootstrap
+from nmtlab.evaluation.resampling import Counted, compared, counted
 from nmtlab.evaluation.scores import (
     bleu,
     bleu_metric,
+    check_parallel,
     chrf,
     chrf_metric,
     default_tokenizer,
-    tokenized_bleu,
+    ter_metric,
     tokenized_bleu_metric,
 )
-from nmtlab.languages import is_without_spaces
+from nmtlab.languages import is_in_han, is_without_spaces
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -60,6 +63,45 @@ def run_perplexity(
     return text_perplexity(translator.model, translator.pipeline, list(source), list(target))
 
 
+class TextMetrics(NamedTuple):
+    """The metrics of a text by title, and why it has no others: title -> reason."""
+
+    of: dict[str, Metric]
+    missing: dict[str, str]
+
+
+def text_metrics(
+    references: Sequence[Sequence[str]], language: str, ter: bool = False, spbleu: bool = False
+) -> TextMetrics:
+    """Return the metrics of a text: BLEU, chrF, chrF++, and tokenized BLEU if it `has_words`.
+
+    Args:
+        ter: also TER, which is slow.
+        spbleu: also BLEU on the subwords of FLORES-200.
+
+    Raises:
+        NmtlabError: spBLEU is wanted, and sacrebleu's model of subwords is not here.
+    """
+    found = {"BLEU": bleu_metric(default_tokenizer(language)), "chrF": chrf_metric(), "chrF++": chrf_metric(2)}
+    missing, words = {}, has_words(references[0], language)
+    without = f"the text in {language} has no spaces between words"
+    if not ter:
+        missing["TER"] = "not asked for with --ter: 1,000 sentences take up to 20 seconds"
+    elif words or is_in_han(language):
+        found["TER"] = ter_metric(characters=not words)
+    else:
+        missing["TER"] = without
+    if spbleu:
+        found["spBLEU"] = bleu_metric("flores200")
+    else:
+        missing["spBLEU"] = "not asked for with --spbleu"
+    if words:
+        found["tokenized BLEU"] = tokenized_bleu_metric(moses_words(language).split)
+    else:
+        missing["tokenized BLEU"] = without
+    return TextMetrics(found, missing)
+
+
 def compare_texts(
     systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], language: str, samples: int = 1000
 ) -> pd.DataFrame:
@@ -69,20 +111,56 @@ def compare_texts(
         systems: name -> detokenized translations.
 
     Returns:
-        A row for each system and metric: `metric` (BLEU, chrF, and tokenized BLEU of text that `has_words`), `system`,
-        `score`, `mean` and `margin` (95 % of the resampled scores lie within mean ± margin), `difference` to the first
-        system, `p`, `signature`.
+        A row for each system and metric: `metric` (of `text_metrics`), `system`, `score`, `mean` and `margin` (95 % of
+        the resampled scores lie within mean ± margin), `difference` to the first system, `p`, `signature`, and which
+        scores are `better`, higher or lower.
     """
-    comparisons = {
-        "BLEU": paired_bootstrap(systems, references, bleu_metric(default_tokenizer(language)), samples),
-        "chrF": paired_bootstrap(systems, references, chrf_metric(), samples),
-    }
-    if has_words(references[0], language):
-        tokenized = {name: _tokenized(lines, language) for name, lines in systems.items()}
-        tokenized_references = [_tokenized(lines, language) for lines in references]
-        metric = tokenized_bleu_metric()
-        comparisons["tokenized BLEU"] = paired_bootstrap(tokenized, tokenized_references, metric, samples)
-    return pd.DataFrame([{"metric": metric, **vars(row)} for metric, rows in comparisons.items() for row in rows])
+    if not systems:
+        raise CorpusError("0 systems: nothing to compare", "give the baseline, then the systems")
+    for lines in systems.values():
+        check_parallel(lines, references)
+    metrics = text_metrics(references, language).of
+    return compared_counts(list(systems), counted_texts(list(systems.values()), references, metrics), samples)
+
+
+def counted_texts(
+    systems: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metrics: Mapping[str, Metric]
+) -> list[Counted]:
+    """Return what metrics count in the translations of systems."""
+    return [counted(title, systems, references, metric) for title, metric in metrics.items()]
+
+
+def compared_counts(systems: Sequence[str], counts: Sequence[Counted], samples: int = 1000) -> pd.DataFrame:
+    """Return the rows of `compare_texts` from what metrics count, of systems by name."""
+    return pd.DataFrame([{"metric": of.metric, **vars(row)} for of in counts for row in compared(systems, of, samples)])
+
+
+def compared_by_label(
+    systems: Sequence[str], counts: Sequence[Counted], labels: Sequence[str], samples: int = 1000
+) -> pd.DataFrame:
+    """Return the rows of `compare_texts` for the sentences of each label, with `label` and `sentences`, their number.
+
+    Args:
+        labels: one for each sentence; those of most sentences come first.
+    """
+    parts = []
+    for label, sentences in pd.Series(labels).value_counts(sort=True).items():
+        lines = np.flatnonzero(np.array(labels) == label)
+        found = compared_counts(systems, [of._replace(statistics=of.statistics[:, lines]) for of in counts], samples)
+        parts.append(found.assign(label=label, sentences=sentences))
+    return pd.concat(parts, ignore_index=True)
+
+
+def who_wins(comparison: pd.DataFrame) -> list[str]:
+    """Return for each system but the first, in words, by which metrics it is better, worse or not clearly different."""
+    first = comparison["system"].iloc[0]
+    found = []
+    for system, rows in comparison[comparison["system"] != first].groupby("system", sort=False):
+        clear, gains = rows["p"] < 0.05, (rows["difference"] > 0) == (rows["better"] == "higher")
+        parts = {"better in": clear & gains, "worse in": clear & ~gains, "no clear difference in": ~clear}
+        said = [f"{way} {', '.join(rows['metric'][of])}" for way, of in parts.items() if of.any()]
+        found.append(f"{system} against {first}: {'; '.join(said)}")
+    return found
 
 
 def has_words(lines: Sequence[str], language: str) -> bool:
@@ -100,12 +178,8 @@ def has_words(lines: Sequence[str], language: str) -> bool:
 def _tokenized_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str) -> float:
     if not has_words(references[0], language):
         return math.nan
-    return tokenized_bleu(_tokenized(hypotheses, language), [_tokenized(r, language) for r in references]).value
-
-
-def _tokenized(lines: Sequence[str], language: str) -> list[str]:
-    words = moses_words(language)
-    return [" ".join(words.split(line)) for line in lines]
+    metric = tokenized_bleu_metric(moses_words(language).split)
+    return metric.corpus_score(hypotheses, references).score
 
 
 def stored_scores(run: Run, workspace: Workspace) -> list[str]:

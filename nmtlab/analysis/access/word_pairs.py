@@ -107,6 +107,18 @@ def forced_attention(
     return found
 
 
+def attention_links(system: Translator, pairs: Sequence[WordPair]) -> list[frozenset[Link]]:
+    """Return links of each target word with the source word that a system attends to most; as of `forced_attention`.
+
+    A pair with a blank side has none.
+    """
+    found: list[frozenset[Link]] = [frozenset() for _ in pairs]
+    filled = [place for place, pair in enumerate(pairs) if pair.source_words and pair.target_words]
+    for place, weights in zip(filled, forced_attention(system, [pairs[place] for place in filled]), strict=True):
+        found[place] = frozenset((s, t) for t, s in enumerate(weights.argmax(1).tolist()))
+    return found
+
+
 def between_words(weights: np.ndarray, pair: WordPair) -> np.ndarray:
     """Return weights between the words of a pair, (target words, source words), given those between its pieces.
 

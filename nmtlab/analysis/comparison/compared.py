@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-import numpy as np
+from sacrebleu.metrics.base import Metric
 
 from nmtlab.errors import CorpusError
-from nmtlab.evaluation.resampling import sentence_statistics
-from nmtlab.evaluation.scores import check_parallel, chrf_metric
+from nmtlab.evaluation.resampling import Counted, counted, counted_scores
+from nmtlab.evaluation.scores import bleu_metric, check_parallel, chrf_metric, default_tokenizer
 from nmtlab.text.segmentation.tokenizers import Words
 
 Lines = Sequence[Sequence[str]]
@@ -31,6 +31,20 @@ class Frequency(NamedTuple):
     about: str = ""
 
 
+class Given(NamedTuple):
+    """Scores of sentences from elsewhere, such as COMET's or a person's.
+
+    Args:
+        name: of the metric.
+        of: name of each system -> its seeds -> a score for each line.
+        better: which scores are better, `higher` or `lower`.
+    """
+
+    name: str
+    of: Mapping[str, Sequence[Sequence[float]]]
+    better: Literal["higher", "lower"] = "higher"
+
+
 @dataclass(frozen=True)
 class Compared:
     """A text with its references, and its translations by systems of one or more seeds.
@@ -39,13 +53,16 @@ class Compared:
     references, words are compared with the first.
 
     Args:
-        source: the lines that are translated.
+        source: the lines that are translated; empty ones if they are not known.
         references: one or more sets, each with a line for each source line.
         systems: name -> the translations of each seed, each with a line for each source line.
         languages: codes of the source and target language.
         counts: how often each word is in the target side of the training text; empty if unknown.
         names: words of the target language that are names; empty if unknown.
-        seen: how often words were seen, if `counts` is empty and a vocabulary knows it.
+        seen: how often words were seen, if `counts` is empty and a vocabulary or another text knows it.
+        metrics: title -> metric; BLEU, chrF and chrF++ if none are given.
+        given: scores of the sentences from elsewhere.
+        labels: one for each line; none if there are none.
 
     Raises:
         CorpusError: no system, or a system without translations; or the numbers of lines differ.
@@ -58,6 +75,9 @@ class Compared:
     counts: Mapping[str, int] = field(default_factory=Counter)
     names: frozenset[str] = frozenset()
     seen: Frequency | None = None
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    given: Sequence[Given] = ()
+    labels: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.systems:
@@ -93,11 +113,33 @@ class Compared:
         """Name -> the words of each line, for each seed."""
         return {name: [_words(lines, self.languages[1]) for lines in seeds] for name, seeds in self.systems.items()}
 
+    @property
+    def titles(self) -> list[str]:
+        """The titles of all metrics, those of `given` last."""
+        return [*self._metrics, *(one.name for one in self.given)]
+
+    def counted(self, title: str) -> dict[str, Counted]:
+        """Return what a metric counts in each line of each seed: by name of the system."""
+        if title not in self._counted:
+            self._counted[title] = self._count(title)
+        return self._counted[title]
+
+    def _count(self, title: str) -> dict[str, Counted]:
+        if given := next((one for one in self.given if one.name == title), None):
+            return {name: counted_scores(title, given.of[name], given.better) for name in self.systems}
+        metric = self._metrics[title]
+        return {name: counted(title, seeds, self.references, metric) for name, seeds in self.systems.items()}
+
     @cached_property
-    def chrf_counts(self) -> dict[str, np.ndarray]:
-        """Name -> (seeds, lines, counts), what chrF counts in each line (`evaluation.resampling`)."""
-        metric = chrf_metric()
-        return {name: sentence_statistics(seeds, self.references, metric) for name, seeds in self.systems.items()}
+    def _metrics(self) -> Mapping[str, Metric]:
+        language = self.languages[1]
+        return self.metrics or {
+            "BLEU": bleu_metric(default_tokenizer(language)), "chrF": chrf_metric(), "chrF++": chrf_metric(2),
+        }  # fmt: skip
+
+    @cached_property
+    def _counted(self) -> dict[str, dict[str, Counted]]:
+        return {}
 
 
 def _words(lines: Sequence[str], language: str) -> Lines:

@@ -25,8 +25,8 @@ def output_statistics(compared: Compared) -> pd.DataFrame:
     Returns:
         A row for the references and for each system, means over seeds: `system`; `length`, words divided by those of
         the references; `empty`, share of lines without a word; `repetition`, as of that function; `copied`, share of
-        the words, punctuation and numbers left out, that their source line has; `unseen`, share of the words that are
-        not in the target side of the training text, NaN if that is unknown.
+        the words, punctuation and numbers left out, that their source line has, NaN if that is unknown; `unseen`, share
+        of the words that are not in the target side of the training text, NaN if that is unknown.
     """
     rows = {REFERENCE: [_of(compared.reference_words, compared)]}
     rows |= {name: [_of(lines, compared) for lines in seeds] for name, seeds in compared.words.items()}
@@ -47,11 +47,12 @@ def repetition(lines: Lines) -> float:
 def _of(lines: Lines, compared: Compared) -> dict[str, float]:
     words = sum(map(len, lines))
     sources = [set(line) for line in compared.source_words]
+    copied = _share_of_words(lines, lambda word, number: word in sources[number], str.isalpha)
     return {
         "length": _share(words, sum(map(len, compared.reference_words))),
         "empty": _share(sum(not line for line in lines), len(lines)),
         "repetition": repetition(lines),
-        "copied": _share_of_words(lines, lambda word, number: word in sources[number], str.isalpha),
+        "copied": copied if any(sources) else _NAN,
         "unseen": _share_of_words(lines, lambda word, _: not compared.counts.get(word)) if compared.counts else _NAN,
     }
 

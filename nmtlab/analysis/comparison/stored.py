@@ -3,11 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nmtlab.analysis.access.texts import MOST, Text
 from nmtlab.analysis.access.translations import stored_translations, translations_by_text
-from nmtlab.analysis.comparison.compared import Compared, Frequency
+from nmtlab.analysis.comparison.compared import Compared, Frequency, Given
+from nmtlab.analysis.comparison.files import ScoredText, frequency_in, text_of_split
 from nmtlab.analysis.lexical.gold import gold_names
 from nmtlab.analysis.lexical.rare_words import training_counts
 from nmtlab.errors import CorpusError, RunError
@@ -80,43 +82,58 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
             f"no translations of {text.name} are stored with these runs",
             "translate it with 'nmtlab translate' or 'nmtlab compare'",
         )
-    return _compared(systems, text.corpus, text.split, runs, most)
+    whole = text_of_split(text.corpus, text.split)
+    sample = whole._replace(source=whole.source[:most], references=[lines[:most] for lines in whole.references])
+    return _compared(systems, sample, text.corpus, runs)
 
 
 def compared_lines(
-    lines: Mapping[str, Sequence[str]], runs: Mapping[str, Run], corpus: ParallelCorpus, split: str
+    lines: Mapping[str, Sequence[str]],
+    runs: Mapping[str, Run],
+    text: ScoredText,
+    corpus: ParallelCorpus | None = None,
+    given: Sequence[Given] = (),
 ) -> Compared:
-    """Return translations of a split, by runs or made elsewhere.
+    """Return translations of a text, by runs or made elsewhere.
 
     Args:
         lines: by name: of a run, or of a file, which is shortened to its last part where that is clear.
         runs: those that made some of them, by name.
-        corpus: the text.
-        split: train, dev or test.
+        corpus: that the text is from; without one, words are counted in the references.
+        given: scores of the sentences of each name.
     """
+    systems = _systems(list(lines), runs)
+    made = {system: [lines[name] for name in names] for system, names in systems.items()}
+    grouped = [
+        one._replace(of={system: [one.of[name][0] for name in names] for system, names in systems.items()})
+        for one in given
+    ]
+    if corpus:
+        return replace(_compared(made, text, corpus, list(runs.values())), given=grouped)
+    name = "the reference" if len(text.references) == 1 else "the references"
+    seen = frequency_in([line for set_ in text.references for line in set_], text.languages[1], name)
+    return Compared(text.source, text.references, made, text.languages, seen=seen, given=grouped)
+
+
+def _systems(names: Sequence[str], runs: Mapping[str, Run]) -> dict[str, list[str]]:
+    """Return systems, each with the names of its runs or of its file."""
     labels = {run.name: system for system, seeds in seeds_of(list(runs.values())).items() for run in seeds}
-    files = Counter(Path(name).name for name in lines if name not in runs)
-    systems: dict[str, list[Sequence[str]]] = {}
-    for name, translated in lines.items():
+    files = Counter(Path(name).name for name in names if name not in runs)
+    systems: dict[str, list[str]] = {}
+    for name in names:
         short = Path(name).name
         alone = files[short] == 1 and short not in labels.values()
         system = labels[runs[name].name] if name in runs else short if alone else name
-        systems.setdefault(system, []).append(translated)
-    return _compared(systems, corpus, split, list(runs.values()))
+        systems.setdefault(system, []).append(name)
+    return systems
 
 
 def _compared(
-    systems: dict[str, list[Sequence[str]]],
-    corpus: ParallelCorpus,
-    split: str,
-    runs: Sequence[Run],
-    most: int | None = None,
+    systems: dict[str, list[Sequence[str]]], text: ScoredText, corpus: ParallelCorpus, runs: Sequence[Run]
 ) -> Compared:
-    source = list(corpus.lines(split, corpus.source))[:most]
-    references = [list(lines)[:most] for lines in corpus.references(split)]
     longest = max((run.recipe.text.max_words for run in runs), default=TextSettings().max_words)
     counts, names = word_counts(corpus, longest), known_names(corpus)
-    return Compared(source, references, systems, corpus.direction, counts, names, vocabulary_frequency(runs))
+    return Compared(text.source, text.references, systems, text.languages, counts, names, vocabulary_frequency(runs))
 
 
 def vocabulary_frequency(runs: Sequence[Run]) -> Frequency | None:

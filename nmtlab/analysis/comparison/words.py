@@ -89,24 +89,30 @@ def by_kind(matches: pd.DataFrame, source_words: Sequence[Sequence[str]], names:
     return _in_buckets(matches, kinds, KINDS)
 
 
-def by_length(
-    matches: pd.DataFrame, reference_words: Sequence[Sequence[str]], edges: Sequence[int] = LENGTHS
-) -> pd.DataFrame:
-    """Return `word_matches` with a `bucket` of each word by the length of the line's reference, in words.
+def by_line(matches: pd.DataFrame, buckets: pd.Categorical) -> pd.DataFrame:
+    """Return `word_matches` with a `bucket` of each word: that of its line, of `line_buckets`."""
+    return matches.assign(bucket=buckets[matches["line"] - 1])
 
-    Raises:
-        NmtlabError: the edges do not increase from 0.
+
+def line_buckets(compared: Compared) -> dict[str, pd.Categorical]:
+    """Return what lines are put into buckets by, with the bucket of each line.
+
+    They are the length of the first reference in words, and the labels of the lines, if there are any.
     """
-    names = bucket_names(edges)
-    of_line = [names[bucket_of(len(words), edges)] for words in reference_words]
-    return _in_buckets(matches, [of_line[line - 1] for line in matches["line"]], names)
+    names = bucket_names(LENGTHS)
+    lengths = [names[bucket_of(len(words), LENGTHS)] for words in compared.reference_words]
+    found = {"length of the sentence": pd.Categorical(lengths, categories=names, ordered=True)}
+    if compared.labels:
+        order = [label for label, _ in Counter(compared.labels).most_common()]
+        found["label"] = pd.Categorical(compared.labels, categories=order, ordered=True)
+    return found
 
 
 def word_accuracy(matches: pd.DataFrame) -> pd.DataFrame:
     """Return how well each system translates the words of each bucket.
 
     Args:
-        matches: of `by_frequency`, `by_kind` or `by_length`.
+        matches: of `by_frequency`, `by_kind` or `by_line`.
 
     Returns:
         A row for each bucket that has words, and system: `bucket`; `system`; `words` of the references, `produced` of
@@ -190,7 +196,7 @@ def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) ->
     """Return the numbers of the lines where one of two systems has more right words of a bucket than the other.
 
     Args:
-        matches: of `by_frequency`, `by_kind` or `by_length`.
+        matches: of `by_frequency`, `by_kind` or `by_line`.
     """
     right = matches[(matches["side"] == "reference") & (matches["bucket"] == bucket)]
     share = right.groupby(["line", "system"])["matched"].mean().unstack("system")

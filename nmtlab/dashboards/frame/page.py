@@ -214,10 +214,13 @@ class Page(widgets.VBox):
     def _tell_copied(self, address: str, copied: bool) -> None:
         self._copied.say("Copied." if copied else f"This browser does not let pages copy; the link is {address}")
 
+    def saved(self) -> str:
+        """Return the page as it stands, as one HTML file."""
+        return saved_page(self.about.title, self.about.question, read_state(self.state), [self.body, self.rail])
+
     def _save(self) -> None:
         with self.guarded():
-            content = saved_page(self.about.title, self.about.question, read_state(self.state), [self.body, self.rail])
-            self._browser.save(f"nmtlab-{self.about.name}.html", content)
+            self._browser.save(f"nmtlab-{self.about.name}.html", self.saved())
 
 
 def _read(query: str) -> dict[str, str]:

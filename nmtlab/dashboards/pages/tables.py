@@ -1,4 +1,4 @@
-"""The tables of the thesis, reproduced: measured beside published values, down to single trainings and sentences."""
+"""A person's grids, and the tables of the thesis beside the published values, down to trainings and sentences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,13 +18,15 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.grids.declared.declaration import GRID
 from nmtlab.grids.declared.declaration import Table as Declaration
 from nmtlab.grids.declared.labels import caveats, drawn_labels, labelled, published_name, system_labels
 from nmtlab.grids.results.collected import published
-from nmtlab.grids.results.judgement import RULE
+from nmtlab.grids.results.judgement import GRID_RULE, RULE
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.scored import Scored
 from nmtlab.grids.results.signatures import printed_signatures, signatures
+from nmtlab.grids.results.stored_grids import stored_grids
 from nmtlab.grids.results.summary import in_words, rounded, with_published
 from nmtlab.grids.running.cells import NOT_RUN
 from nmtlab.thesis.claims.declared import declared_claims
@@ -38,7 +40,8 @@ PAGE = About(
     group="Results",
     title="Tables",
     question=(
-        "How do reproduced tables of the thesis compare with the published ones, and which differences are significant?"
+        "Which systems differ, in your grids and in the tables of the thesis, and how do these compare with what was "
+        "published?"
     ),
     name="tables",
 )
@@ -50,8 +53,9 @@ class TablesPage(Page):
     """A table with its figure, the trainings of the selected line and the sentences of the selected training."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._stored = {one.name: one for one in all_measured(workspace)}
-        titles = [(f"{one.table.name}, {one.scale}: {one.table.title}", name) for name, one in self._stored.items()]
+        grids = stored_grids(workspace)
+        self._stored = {one.name: one for one in (*grids, *all_measured(workspace))}
+        titles = [(_title(one), name) for name, one in self._stored.items()]
         self.table = widgets.Dropdown(description="Table", options=titles)
         self.measure = widgets.Dropdown(description="Measure", options=[])
         self.draw = widgets.ToggleButtons(
@@ -64,7 +68,7 @@ class TablesPage(Page):
         self._cells = self._whole = self._summary = self._begun = pd.DataFrame()
         self._drawn_lines: dict[str, str] = {}
         self.chart.on_click(self._clicked)
-        if _FIRST in self._stored:
+        if _FIRST in self._stored and not grids:
             self.table.value = _FIRST
         state = {
             "table": self.table, "measure": self.measure, "draw": self.draw, "line": self.lines,
@@ -142,7 +146,7 @@ class TablesPage(Page):
 
     def _draw(self) -> None:
         if self._summary.empty:
-            self.answer.say("No measured table here yet: run 'nmtlab reproduce TABLE --save'.")
+            self.answer.say("No measured table here yet: run 'nmtlab grid' or 'nmtlab reproduce TABLE --save'.")
             return
         table, scale = self._chosen.table, self._chosen.scale
         named = drawn_labels(self._summary, table, scale)
@@ -170,6 +174,11 @@ class TablesPage(Page):
 def tables_page(workspace: Workspace | None = None) -> TablesPage:
     """Return the page."""
     return TablesPage(workspace or Workspace.find())
+
+
+def _title(stored: Results) -> str:
+    scale = "" if stored.scale == GRID else f", {stored.scale}"
+    return f"{stored.table.name}{scale}: {stored.table.title}"
 
 
 def _keys(lines: pd.DataFrame) -> list[str]:
@@ -210,7 +219,7 @@ def _bounds(lines: pd.DataFrame, low: str, high: str) -> list[str]:
 def _provenance(stored: Results, measure: Metric) -> str:
     """Say where a table comes from, and what its differences are."""
     table = stored.table
-    parts = [f"Produced by 'nmtlab reproduce {table.name} --scale {stored.scale}'; cells in {stored.path().name}."]
+    parts = [f"Produced by '{stored.command}'; cells in {stored.path().name}."]
     if sources := list(published(table.name)["source"].unique()):
         other = "" if stored.scale == "thesis" else " Its text is another one: compare differences, not scores."
         parts.append(f"Published: {'; '.join(sources)}.{other}")
@@ -228,7 +237,8 @@ def _missing(not_begun: Sequence[str]) -> str:
 def _reading(stored: Results, measure: Metric) -> str:
     """Say what counts as a difference, what the systems lack, and how the score was computed."""
     table = stored.table
-    parts = [RULE] if table.baseline else []
+    rule = RULE if stored.scale != GRID else " ".join([*(f"{one}." for one in stored.decisions), GRID_RULE])
+    parts = [rule] if table.baseline else []
     if published(table.name)["mark"].any():
         parts.append(f"Marks on published values: {table.marks}.")
     parts += [f"{caveat}." for caveat in caveats(table)]

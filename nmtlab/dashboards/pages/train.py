@@ -2,7 +2,6 @@
 
 import sys
 from html import escape
-from pathlib import Path
 
 import ipywidgets as widgets
 import pandas as pd
@@ -131,7 +130,7 @@ class TrainPage(Page):
         return {"job"} if self._picked() else set()
 
     def _list(self) -> None:
-        jobs, damaged = list_jobs(self._folder)
+        jobs, damaged = list_jobs(self._workspace.jobs)
         rows = [{"run": job.name, "state": "training" if job.alive else "ended", "started": _when(job)} for job in jobs]
         rows += [{"run": name, "state": "damaged", "started": ""} for name in damaged]
         self.jobs.show(pd.DataFrame(rows, index=[row["run"] for row in rows]))
@@ -158,7 +157,7 @@ class TrainPage(Page):
             self._launch(job.name, [*first, "--resume"])
 
     def _launch(self, name: str, options: list[str]) -> None:
-        Job.start(self._folder / name, [*_TRAIN, *options])
+        Job.start(self._workspace.jobs / name, [*_TRAIN, *options])
         self._list()
         self.jobs.choose([name])
         self._changed("job")
@@ -171,7 +170,7 @@ class TrainPage(Page):
 
     def _picked(self) -> Job | None:
         name = self.jobs.value
-        return Job.open(self._folder / name) if name else None
+        return Job.open(self._workspace.jobs / name) if name else None
 
     def _run(self, job: Job) -> Run | None:
         folder = self._workspace.run_folder(job.name)
@@ -180,10 +179,6 @@ class TrainPage(Page):
     def _resumable(self, job: Job) -> bool:
         run = self._run(job)
         return run is not None and run.status in ("interrupted", "stopped")
-
-    @property
-    def _folder(self) -> Path:
-        return self._workspace.data / "jobs"
 
 
 def train_page(workspace: Workspace | None = None) -> TrainPage:

@@ -1,6 +1,7 @@
 """Two systems side by side, as tables and markup: for the page Compare and for a comparison saved as a file."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from html import escape
 
 import ipywidgets as widgets
@@ -9,11 +10,20 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.comparison.compared import Compared
 from nmtlab.analysis.comparison.outputs import output_statistics
-from nmtlab.analysis.comparison.sentence_scores import gains_figure, marked, sentence_scores, wins_and_losses
+from nmtlab.analysis.comparison.sentence_scores import (
+    CHRF,
+    Scale,
+    gains_figure,
+    marked,
+    scales,
+    sentence_scores,
+    wins_and_losses,
+)
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
-    by_length,
+    by_line,
+    line_buckets,
     ngram_differences,
     word_accuracy,
     word_accuracy_figure,
@@ -25,9 +35,10 @@ from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Note, heading, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.words import number
-from nmtlab.grids.results.score_differences import score_differences
+from nmtlab.grids.results.score_differences import score_differences, scores_by
 from nmtlab.grids.results.summary import in_words, rounded
 
+SCORES = "Scores, with 95 % intervals of the differences to the first system"
 UNDERLINED = "underlined: words that the reference does not have"
 
 _MOST_NGRAMS = 200
@@ -42,11 +53,14 @@ def comparison_file(compared: Compared, about: str) -> str:
         about: name of the text and its direction.
     """
     than, *others = compared.systems
-    scores, matches = sentence_scores(compared), word_matches(compared)
-    title = "Scores, with 95 % intervals of the differences to the first system"
-    body: list[widgets.Widget] = [_table(title, numbers(score_differences(compared)))]
+    matches = word_matches(compared)
+    body: list[widgets.Widget] = [_table(SCORES, numbers(score_differences(compared)))]
+    if compared.frequency and compared.frequency.about:
+        body.append(Note(compared.frequency.about))
     for system in others:
-        body += _pair(compared, scores, matches, system, than, about)
+        body += _pair(compared, matches, system, than, about)
+    for axis, of_lines in line_buckets(compared).items():
+        body.append(_table(f"Scores by {axis}", numbers_by(scores_by(compared, of_lines))))
     body.append(_table("What the translations look like", rounded(output_statistics(compared), 3)))
     return saved_page(f"{', '.join(others)} against {than}", about, {}, body)
 
@@ -58,10 +72,10 @@ def buckets(compared: Compared, matches: pd.DataFrame) -> dict[str, Callable[[],
         compared: the translations.
         matches: rows of `word_matches`.
     """
-    by_text = {
-        "kind of word": lambda: by_kind(matches, compared.source_words, compared.names),
-        "length of the sentence": lambda: by_length(matches, compared.reference_words),
+    by_text: dict[str, Callable[[], pd.DataFrame]] = {
+        "kind of word": lambda: by_kind(matches, compared.source_words, compared.names)
     }
+    by_text |= {axis: partial(by_line, matches, of_lines) for axis, of_lines in line_buckets(compared).items()}
     if (seen := compared.frequency) is None:
         return by_text
     return {
@@ -70,22 +84,34 @@ def buckets(compared: Compared, matches: pd.DataFrame) -> dict[str, Callable[[],
     }
 
 
-def tally(scores: pd.DataFrame, system: str, than: str) -> str:
+def tally(scores: pd.DataFrame, system: str, than: str, scale: Scale) -> str:
     """Return how many sentences a system wins, in words."""
-    counts = wins_and_losses(scores, system, than)
+    counts = wins_and_losses(scores, system, than, scale)
     return (
-        f"{system} against {than}: {counts['wins']} sentences won, {counts['ties']} ties (± 1 chrF), "
+        f"{system} against {than}: {counts['wins']} sentences won, {counts['ties']} ties ({scale.ties}), "
         f"{counts['losses']} lost."
     )
 
 
 def numbers(scores: pd.DataFrame) -> pd.DataFrame:
     """Return rows of `score_differences` for display."""
+    return _shown(scores)[[*_SCORED, "interval covers", "signature"]]
+
+
+def numbers_by(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `scores_by` for display."""
+    return _shown(scores)[["bucket", "sentences", *_SCORED]]
+
+
+_SCORED = ["metric", "system", "seeds", "score", "difference", "95 % interval", "p"]
+
+
+def _shown(scores: pd.DataFrame) -> pd.DataFrame:
     ends = [in_words(*one) for one in zip(scores["low"], scores["high"], strict=True)]
-    shown = rounded(scores.assign(ends=ends)).rename(columns={"ends": "95 % interval", "covers": "interval covers"})
-    return shown[
-        ["metric", "system", "seeds", "score", "difference", "95 % interval", "p", "interval covers", "signature"]
-    ]
+    lower = scores["better"] == "lower"
+    titles = scores["metric"].where(~lower, scores["metric"] + " (lower is better)")
+    named = {"ends": "95 % interval", "covers": "interval covers"}
+    return rounded(scores.assign(ends=ends, metric=titles)).rename(columns=named)
 
 
 def ngrams(compared: Compared, system: str, than: str) -> pd.DataFrame:
@@ -100,33 +126,37 @@ def ngrams(compared: Compared, system: str, than: str) -> pd.DataFrame:
     )
 
 
-def sentences(compared: Compared, scores: pd.DataFrame, system: str, than: str, lines: Collection[int]) -> pd.DataFrame:
+def sentences(
+    compared: Compared, gains: pd.Series, system: str, than: str, lines: Collection[int], scale: Scale
+) -> pd.DataFrame:
     """Return the sentences of a pair of systems with the translations of the first seed, the largest wins first."""
     shown = pd.DataFrame(
         {
-            "line": scores.index, "difference": (scores[system] - scores[than]).round(1),
+            "line": gains.index, "difference": gains.round(scale.decimals),
+            **({"label": compared.labels} if compared.labels else {}),
             "reference": compared.references[0], than: compared.systems[than][0], system: compared.systems[system][0],
-            "source": compared.source,
+            **({"source": compared.source} if any(compared.source) else {}),
         },
-        index=scores.index,
+        index=gains.index,
     )  # fmt: skip
     return shown[shown.index.isin(lines)].sort_values("difference", ascending=False, kind="stable")
 
 
-def marked_sentence(compared: Compared, gains: pd.Series, line: int, systems: Sequence[str]) -> str:
+def marked_sentence(compared: Compared, gain: str, line: int, systems: Sequence[str]) -> str:
     """Return a sentence as markup, with those words of the translations marked that the reference does not have.
 
     Args:
         compared: the translations, of which the first seed is shown.
-        gains: differences in chrF, by line.
+        gain: how much better one of the systems translates it.
         line: number of the sentence, from 1.
         systems: names of those to show.
     """
     reference = compared.reference_words[line - 1]
-    rows = [("source", escape(compared.source[line - 1])), ("reference", escape(compared.references[0][line - 1]))]
+    rows = [("source", escape(compared.source[line - 1]))] if any(compared.source) else []
+    rows.append(("reference", escape(compared.references[0][line - 1])))
     for name in dict.fromkeys(systems):
         rows.append((_title(compared, name), _words(marked(compared.words[name][0][line - 1], reference))))
-    caption = f"Line {line}, difference {number(gains[line], 1, sign=True)}; {UNDERLINED}"
+    caption = f"Line {line}, difference {gain}; {UNDERLINED}"
     lines = "".join(f"<tr><th>{escape(name)}</th><td dir='auto'>{words}</td></tr>" for name, words in rows)
     return f"<table class='nmtlab-marked'><caption>{escape(caption)}</caption>{lines}</table>"
 
@@ -156,23 +186,33 @@ def _words(words: Sequence[tuple[str, bool]]) -> str:
     return " ".join(escape(word) if shared else f"<mark>{escape(word)}</mark>" for word, shared in words)
 
 
-def _pair(
-    compared: Compared, scores: pd.DataFrame, matches: pd.DataFrame, system: str, than: str, about: str
-) -> list[widgets.Widget]:
+def _pair(compared: Compared, matches: pd.DataFrame, system: str, than: str, about: str) -> list[widgets.Widget]:
     """Return what is shown of a pair of systems: figures, tables, and the sentences that differ most."""
-    gains = scores[system] - scores[than]
-    most = gains.sort_values(kind="stable").index
-    extremes = [*most[::-1][: _MOST_MARKED // 2], *most[: _MOST_MARKED // 2]]
     words_by = buckets(compared, matches[matches["system"].isin([than, system])])
+    scored = [(scale, sentence_scores(compared, scale)) for scale in scales(compared).values()]
+    body: list[widgets.Widget] = [heading(f"{system} against {than}")]
+    for scale, scores in scored:
+        gains = scale.gains(scores, system, than)
+        body += [Note(tally(scores, system, than, scale)), _chart(gains_figure(gains, system, than, scale))]
+    body += [_chart(word_accuracy_figure(word_accuracy(by()), axis, about)) for axis, by in words_by.items()]
+    for scale, scores in scored:
+        body += _extremes(compared, scale.gains(scores, system, than), system, than, scale)
+    return [*body, _table("N-grams one system overuses", ngrams(compared, system, than))]
+
+
+def _extremes(compared: Compared, gains: pd.Series, system: str, than: str, scale: Scale) -> list[widgets.Widget]:
+    """Return the sentences that differ most by a metric, and a table of all."""
+    most = gains.sort_values(kind="stable").index
+    lines = dict.fromkeys([*most[::-1][: _MOST_MARKED // 2], *most[: _MOST_MARKED // 2]])
+    by = "" if scale is CHRF else f" by {scale.metric}"
     return [
-        heading(f"{system} against {than}"), Note(tally(scores, system, than)),
-        _chart(gains_figure(gains, system, than)),
-        *(_chart(word_accuracy_figure(word_accuracy(by()), axis, about)) for axis, by in words_by.items()),
-        heading("Largest wins and losses"),
-        *(html(marked_sentence(compared, gains, line, [than, system])) for line in dict.fromkeys(extremes)),
-        _table("Sentences", sentences(compared, scores, system, than, scores.index)),
-        _table("N-grams one system overuses", ngrams(compared, system, than)),
-    ]  # fmt: skip
+        heading(f"Largest wins and losses{by}"),
+        *(
+            html(marked_sentence(compared, number(gains[line], scale.decimals, sign=True), line, [than, system]))
+            for line in lines
+        ),
+        _table(f"Sentences{by}", sentences(compared, gains, system, than, gains.index, scale)),
+    ]
 
 
 def _table(title: str, frame: pd.DataFrame) -> Table:

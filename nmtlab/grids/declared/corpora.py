@@ -3,7 +3,9 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 from nmtlab.errors import CorpusError
@@ -12,8 +14,12 @@ from nmtlab.text.artificial.writing import ENGLISH
 from nmtlab.text.corpora.concatenation import join
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import REPORT
+from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.workspace import Workspace
+
+_FIRST = "first.json"
+"""File in the folder of `FirstPairs`: what they are the first pairs of."""
 
 
 @dataclass(frozen=True)
@@ -181,12 +187,14 @@ class ExternalCorpus:
         source: code of the source language.
         target: code of the target language.
         title: what a person calls the text; its name if empty.
+        folder: where it is; empty if it is found by its name.
     """
 
     name: str
     source: str
     target: str
     title: str = ""
+    folder: str = ""
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus.
@@ -195,13 +203,66 @@ class ExternalCorpus:
             CorpusError: it was not found.
         """
         try:
-            folder = workspace.corpus_folder(self.name)
+            folder = workspace.corpus_folder(self.folder or self.name)
         except CorpusError as error:
             raise CorpusError(
                 f"corpus {self.name!r}: not found, and this experiment cannot make it",
                 f"import it under that name with 'nmtlab corpus import', from {self.source} to {self.target}",
             ) from error
         return ParallelCorpus.open(folder, self.source, self.target)
+
+
+@dataclass(frozen=True)
+class FirstPairs:
+    """The first training pairs of a corpus, with all of its dev and test.
+
+    Args:
+        whole: the corpus.
+        train: number of training pairs.
+    """
+
+    whole: "ExternalCorpus | Directed"
+    train: int
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace, with its direction if that is not the corpus' usual one."""
+        direction = f".{self.source}-{self.target}" if isinstance(self.whole, Directed) else ""
+        return f"{self.whole.name}-first-{self.train}{direction}"
+
+    @property
+    def source(self) -> str:
+        """Code of the source language."""
+        return self.whole.source
+
+    @property
+    def target(self) -> str:
+        """Code of the target language."""
+        return self.whole.target
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: the whole corpus was not found or is too small, or a different corpus has that name.
+        """
+        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        if not folder.exists():
+            self._write(folder, whole)
+        _check_same(folder, _read(folder / _FIRST), self._origin(whole))
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+    def _write(self, folder: Path, whole: ParallelCorpus) -> None:
+        with new_folder(folder) as temporary:
+            sides = (temporary / f"train.{language}" for language in whole.direction)
+            if (found := write_pairs(*sides, islice(whole.pairs("train"), self.train))) < self.train:
+                raise CorpusError(f"{whole.folder}: {found:,} training pairs", f"choose at most {found:,}")
+            for path in (*whole.folder.glob("dev.*"), *whole.folder.glob("test.*")):
+                copyfile(path, temporary / path.name)
+            write_lines(temporary / _FIRST, json.dumps(self._origin(whole), indent=2).splitlines())
+
+    def _origin(self, whole: ParallelCorpus) -> dict[str, Any]:
+        return {"of": whole.name, "checksum": whole.checksum(), "train": self.train}
 
 
 @dataclass(frozen=True)
@@ -214,7 +275,7 @@ class Directed:
         target: code of the target language.
     """
 
-    corpus: ConcatenatedCorpus | MultiParallelCorpus | SyntheticCorpus | SyntheticFamily | ExternalCorpus
+    corpus: ConcatenatedCorpus | MultiParallelCorpus | SyntheticCorpus | SyntheticFamily | ExternalCorpus | FirstPairs
     source: str
     target: str
 
@@ -232,7 +293,15 @@ class Directed:
         return ParallelCorpus.open(self.corpus.open(workspace).folder, self.source, self.target)
 
 
-Corpus = ConcatenatedCorpus | MultiParallelCorpus | SyntheticCorpus | SyntheticFamily | ExternalCorpus | Directed
+Corpus = (
+    ConcatenatedCorpus
+    | MultiParallelCorpus
+    | SyntheticCorpus
+    | SyntheticFamily
+    | ExternalCorpus
+    | FirstPairs
+    | Directed
+)
 """The text of an experiment."""
 
 

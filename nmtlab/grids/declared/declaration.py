@@ -7,10 +7,14 @@ from typing import Any, Literal, get_args
 from nmtlab.errors import NmtlabError
 from nmtlab.grids.declared.corpora import Corpus
 
-Scale = Literal["tiny", "small", "thesis"]
-"""tiny: for tests, minutes in all; small: minutes a cell on 2 CPU cores; thesis: its sizes, on corpora you provide."""
+Scale = Literal["tiny", "small", "thesis", "grid"]
+"""tiny: for tests, minutes in all; small: minutes a cell on 2 CPU cores; thesis: its sizes, on corpora you provide;
+grid: of a person's grid (`nmtlab.grids.declared.grid_file`), which has no other."""
 
-SCALES: tuple[Scale, ...] = get_args(Scale)
+GRID: Scale = "grid"
+
+SCALES: tuple[Scale, ...] = tuple(scale for scale in get_args(Scale) if scale != GRID)
+"""Those of the tables of the thesis."""
 
 Changes = Mapping[str, Any]
 """Changes to fields of a recipe: `{"model.radius": 3.0}`."""

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nmtlab.grids.declared.corpora import Corpus, Directed, SyntheticCorpus, SyntheticFamily
+from nmtlab.grids.declared.corpora import Corpus, Directed, FirstPairs, SyntheticCorpus, SyntheticFamily
 from nmtlab.grids.declared.declaration import Row, Scale, Setup, Table
 
 ARTIFICIAL = "artificial"
@@ -10,10 +10,11 @@ ARTIFICIAL = "artificial"
 
 def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
-    whole = corpus.corpus if isinstance(corpus, Directed) else corpus
-    if isinstance(whole, SyntheticCorpus | SyntheticFamily):
+    if isinstance(corpus, Directed | FirstPairs):
+        return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
+    if isinstance(corpus, SyntheticCorpus | SyntheticFamily):
         return ARTIFICIAL
-    return whole.title or whole.name
+    return corpus.title or corpus.name
 
 
 def is_artificial(row: Row, scale: Scale) -> bool:
@@ -38,7 +39,7 @@ def row_label(row: Row, scale: Scale) -> str:
 
     A row that is not run at this scale has the text of the thesis.
     """
-    setup = next((one for one in (row.at[scale], row.at.get("thesis")) if isinstance(one, Setup)), None)
+    setup = next((one for one in (row.at.get(scale), row.at.get("thesis")) if isinstance(one, Setup)), None)
     if setup is None:
         return row.name
     title = text_title(setup.corpus)

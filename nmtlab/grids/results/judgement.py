@@ -48,6 +48,9 @@ RULE = (
     "whose runs are not kept has no verdict."
 )
 
+GRID_RULE = RULE.replace("the effect of the thesis (or, of BLEU, of one point)", "a difference of one point of BLEU")
+"""The same in words for a person's grid, which has no published effects."""
+
 _DECIMALS = 6
 """Differences of printed numbers have no more; differences of floats do."""
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from nmtlab.errors import NmtlabError
 from nmtlab.files import write_text
-from nmtlab.grids.declared.declaration import SCALES, Scale, Table
+from nmtlab.grids.declared.declaration import GRID, SCALES, Scale, Table
 from nmtlab.grids.results.collected import collected_cells, with_kept
 from nmtlab.grids.results.curves import dev_curves
 from nmtlab.grids.results.hypotheses import hypotheses
@@ -23,7 +23,7 @@ from nmtlab.grids.results.judgement import Question
 from nmtlab.grids.results.kept import Kept
 from nmtlab.grids.results.schemas import CELLS, SENTENCES, SIGNATURES, TEXT, Schema, version
 from nmtlab.grids.results.sentences import sentence_spreads, with_kept_sentences
-from nmtlab.grids.results.sheets import Sheet, results_sheet, row_sheet
+from nmtlab.grids.results.sheets import Sheet, decisions, results_sheet, row_sheet
 from nmtlab.grids.results.signatures import signatures
 from nmtlab.grids.results.summary import summary
 from nmtlab.workspace import RESULTS, Workspace
@@ -201,6 +201,17 @@ class Results:
         return summary(self.cells, self.table, self.sentences, self.kept)
 
     @property
+    def decisions(self) -> list[str]:
+        """A sentence for each difference to the baseline."""
+        return decisions(self.table, self.scale, self.summary())
+
+    @property
+    def command(self) -> str:
+        """The command that makes the table."""
+        of_thesis = f"nmtlab reproduce {self.table.name} --scale {self.scale}"
+        return f"nmtlab grid {self.table.name}.toml" if self.scale == GRID else of_thesis
+
+    @property
     def sheet(self) -> Sheet:
         """The table as it is printed, with its verdicts beside published values."""
         return results_sheet(self.table, self.scale, self.cells, self.summary(), self.left_out)
@@ -210,9 +221,15 @@ class Results:
         return row_sheet(self.table, self.scale, self.cells, self.summary(), row)
 
     def save(self, text: str) -> list[Path]:
-        """Write everything to the results of the workspace, with the table as it is printed, and return the files."""
+        """Write everything to the results of the workspace, with the table as it is printed, and return the files.
+
+        A file of earlier results is removed if there are no lines for it now.
+        """
         target = Results.saved(self.table, self.scale, self.workspace)
         frames = {CELLS: self.cells, SENTENCES: self.sentences, SIGNATURES: self.signatures}
+        for kind, frame in frames.items():
+            if not len(frame):
+                target.path(kind).unlink(missing_ok=True)
         written = {target.path(kind): kind.written(frame) for kind, frame in frames.items() if len(frame)}
         written[target.path(TEXT)] = text
         for path, content in written.items():

@@ -85,6 +85,9 @@ SENTENCES = Schema(
 SIGNATURES = Schema(".signatures.csv", "table of signatures", ("row", "metric", "language", "signature"))
 """How each score is computed (`signatures.signatures`)."""
 
+DECLARED = Schema(".toml", "declaration", ())
+"""A person's grid as it was declared (`stored_grids`)."""
+
 TEXT = Schema(".txt", "printed table", ())
 """The table as it is printed."""
 

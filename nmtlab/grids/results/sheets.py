@@ -7,10 +7,10 @@ from typing import NamedTuple, get_args
 import pandas as pd
 
 from nmtlab.analysis.metrics import find_metric, find_metrics
-from nmtlab.grids.declared.declaration import Scale, Table
+from nmtlab.grids.declared.declaration import GRID, Scale, Table
 from nmtlab.grids.declared.labels import caveats, labelled, system_labels
 from nmtlab.grids.results.collected import published
-from nmtlab.grids.results.judgement import NOT_KEPT, RULE
+from nmtlab.grids.results.judgement import GRID_RULE, NOT_KEPT, RULE
 from nmtlab.grids.results.signatures import printed_signatures, signatures
 from nmtlab.grids.results.summary import Comparison
 
@@ -55,7 +55,7 @@ def results_sheet(
     shares = any(measure.kind in ("outcome", "proportion") for measure in find_metrics(table.metrics))
     notes = [f"{metrics}mean over {_seeds(cells)}, ± 95 % by Student's t{'; of shares, by Wilson' if shares else ''}"]
     notes += printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale))
-    notes += [*_verdicts(table, lines), *caveats(table), *_about_published(table, scale, lines)]
+    notes += [*_verdicts(table, scale, lines), *caveats(table), *_about_published(table, scale, lines)]
     notes += reasons(table, scale, left_out)
     numbers = {*columns[2 + several :]} - {"verdict"}
     return Sheet(_title(table, scale), columns, rows, numbers, [f"  {note}" for note in notes])
@@ -93,8 +93,32 @@ def estimate_sheet(table: Table, scale: Scale, cells: pd.DataFrame) -> Sheet:
     return Sheet(_title(table, scale), columns, rows, columns[2:], [whole, *(f"  {reason}" for reason in left_out)])
 
 
+def decisions(table: Table, scale: Scale, lines: pd.DataFrame) -> list[str]:
+    """Return a sentence for each difference to the baseline: how it was decided, or why it is not, and what would help.
+
+    Args:
+        table, scale: what was run.
+        lines: of `summary`.
+    """
+    compared = labelled(lines[lines["verdict"] != ""], table, scale)
+    baseline = system_labels(table).get(table.baseline, "")
+    return [_decision(line, baseline) for line in compared.itertuples()]
+
+
+def _decision(line: object, baseline: str) -> str:
+    where = f"{line.row}, {find_metric(line.metric).label}"
+    difference = _with_interval(line.difference, line.low, line.high, "+.2f")
+    if line.verdict in ("better", "worse"):
+        return f"{where}: {line.column} is {line.verdict} than {baseline} ({difference})"
+    if line.verdict == "equivalent":
+        return f"{where}: {line.column} and {baseline} are equivalent ({difference}; bound {line.bound:g})"
+    known = "" if line.difference != line.difference else f"{difference}; "
+    more = "" if pd.isna(line.seeds_needed) else f"; about {line.seeds_needed} seeds would decide it"
+    return f"{where}: undecided between {line.column} and {baseline} ({known}{line.reason or line.verdict}{more})"
+
+
 def _title(table: Table, scale: Scale) -> str:
-    return f"{table.name} {scale}: {table.title}"
+    return f"{table.name}: {table.title}" if scale == GRID else f"{table.name} {scale}: {table.title}"
 
 
 def _seeds(cells: pd.DataFrame) -> str:
@@ -104,12 +128,12 @@ def _seeds(cells: pd.DataFrame) -> str:
     return " or ".join(f"seeds {', '.join(map(str, seeds))}" for seeds in different) or "no seeds"
 
 
-def _verdicts(table: Table, lines: pd.DataFrame) -> Iterator[str]:
+def _verdicts(table: Table, scale: Scale, lines: pd.DataFrame) -> Iterator[str]:
     if not table.baseline:
         return
     labels = system_labels(table)
     yield f"intervals of differences: {', '.join(sorted(set(lines['interval']) - {''}))}"
-    yield RULE
+    yield RULE if scale != GRID else GRID_RULE
     for column, some in lines[lines["column"] != table.baseline].groupby("column", sort=False):
         counts = some["verdict"].value_counts()
         kinds = [kind for kind in get_args(Comparison) if kind != NOT_KEPT or kind in counts]

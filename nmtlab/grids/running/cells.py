@@ -1,8 +1,10 @@
 """One cell of a table: an ordinary run, and everything needed to make it."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -10,7 +12,7 @@ from nmtlab.analysis.access.translations import stored_translations, translation
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.grids.declared.corpora import Corpus, Directed
-from nmtlab.grids.declared.declaration import Changes, Column, Parent, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.declaration import GRID, Changes, Column, Parent, Row, Scale, Setup, Table, Texts
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -26,6 +28,9 @@ NOT_RUN = "not run"
 
 NEED_DIVERGED = "need diverged"
 """Status of a cell that cannot be trained, since a training that it needs diverged before its first checkpoint."""
+
+_LONGEST, _KEPT = 140, 120
+"""Most characters of the name of a run without its seed, and what is kept of a longer one."""
 
 T = TypeVar("T")
 
@@ -93,13 +98,16 @@ def trainings(cells: Sequence[Cell], workspace: Workspace | None = None) -> list
         workspace: contains runs; those whose training has ended need nothing any more.
 
     Raises:
-        NmtlabError: a training needs itself, directly or not.
+        NmtlabError: a training needs itself, directly or not, or two have one name.
     """
     found: dict[str, Cell] = {}
     order = TopologicalSorter[str]()
     for cell in _with_needs(cells, workspace):
         order.add(cell.run, *(need.cell.run for need in cell.needs))
         first = found.setdefault(cell.run, cell)
+        if _settings(first.recipe) != _settings(cell.recipe):
+            remedy = "change one of their recipes' names, or another field"
+            raise NmtlabError(f"run {cell.run!r}: two different trainings have this name", remedy)
         found[cell.run] = replace(
             first,
             scored=_each_once(first.texts, cell.texts),
@@ -241,17 +249,19 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
     of_system = {**system.changes, **system.at.get(scale, {})}
     special = {**of_system, **table.exceptions.get((row.name, system.name), {})}
     several = {"more_corpora": tuple(_corpus(one) for one in more)} if more else {}
-    # One thread each, so that results do not depend on how many cells are made at once; and the thesis' words.
-    always = {"machine.threads": 1, "text.word_rules": "moses"}
+    # One thread each, so that results do not depend on how many cells are made at once; and the thesis' words in its
+    # tables.
+    always = {"machine.threads": 1, **({} if scale == GRID else {"text.word_rules": "moses"})}
     recipe = named.with_changes({**common, **special, **_named(corpus), **several, **always})
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
+    label += f".from-{system.base.name}" if system.base and scale == GRID else ""
     splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
         cell = Cell(
-            run=f"{texts.name}.{label}" + ("" if seed is None else f".s{seed}"),
+            run=_run_of_seed(f"{texts.name}.{label}", seed),
             recipe=recipe.with_changes(seeds),
             label=label,
             corpus=corpus,
@@ -294,7 +304,7 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
     shared = "" if declared.also is None else f".with-{declared.also.name}"
     parent = replace(
         child,
-        run=f"{declared.corpus.name}.{label}{shared}" + ("" if child.seed is None else f".s{child.seed}"),
+        run=_run_of_seed(f"{_run_name(declared.corpus)}.{label}{shared}", child.seed),
         recipe=alone.with_changes(changes),
         label=label,
         corpus=declared.corpus,
@@ -328,6 +338,14 @@ def _label(special: Changes, usual: Mapping[str, Any]) -> str:
     """Return the special changes that differ from the usual settings, as part of a name: `.radius-3`."""
     changed = [(field, value) for field, value in special.items() if usual.get(field) != value]
     return "".join(f".{field.rpartition('.')[2]}-{_text(value)}" for field, value in changed)
+
+
+def _run_of_seed(name: str, seed: int | None) -> str:
+    """Return the name of a run; a name with signs that are not allowed, or too long, is cut and ends in a digest."""
+    plain = re.sub(r"[^A-Za-z0-9._+-]+", "-", name)
+    if plain != name or len(name) > _LONGEST:
+        plain = f"{plain[:_KEPT]}.{sha256(name.encode()).hexdigest()[:8]}"
+    return plain + ("" if seed is None else f".s{seed}")
 
 
 def _text(value: Any) -> str:

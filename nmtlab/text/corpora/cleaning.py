@@ -4,12 +4,16 @@ import sqlite3
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import blake2b
 from types import TracebackType
 from typing import TypeVar
 
+import regex
+
 from nmtlab.errors import CorpusError
+from nmtlab.languages import is_without_spaces, scripts_of
 from nmtlab.text.corpora.corpus import Pair
 from nmtlab.text.corpora.lines import is_blank
 
@@ -62,8 +66,12 @@ class Marks:
 BLANK = "blank side"
 TOO_LONG = "too long"
 RATIO = "length ratio"
+COPIED = "same on both sides"
+SCRIPT = "another script"
+LANGUAGE = "another language"
 DUPLICATE = "duplicate"
 LEAK = "sentence of dev or test"
+SIMILAR = "similar to dev or test"
 
 _MAX_WORD_LENGTH = 100
 """Maximum mean length of words, in characters: a word may be as long as a file, and subwords take each letter apart."""
@@ -78,16 +86,33 @@ class Limits:
     Args:
         max_words: maximum words on either side, at least 1.
         max_ratio: maximum ratio of the longer to the shorter side, at least 1 (0: any).
+        by_characters: whether the ratio is of characters: without spaces, words cannot be counted.
     """
 
     max_words: int = 250
     max_ratio: float = 0.0
+    by_characters: bool = False
 
     def __post_init__(self) -> None:
         if self.max_words < 1:
             raise CorpusError(f"max_words is {self.max_words}", "give 1 or more")
         if self.max_ratio and not self.max_ratio >= 1:
             raise CorpusError(f"max_ratio is {self.max_ratio}", "give 1 or more, or 0 for any ratio")
+
+    def of(self, *languages: str) -> "Limits":
+        """Return the limits for text in some languages: by characters if one is written without spaces."""
+        return replace(self, by_characters=any(map(is_without_spaces, languages)))
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The limits, for a report."""
+        options: dict[str, object] = {"max_words": self.max_words, "max_ratio": self.max_ratio}
+        return {**options, "by_characters": True} if self.by_characters else options
+
+    def ratio(self, pair: Pair) -> float:
+        """Return the ratio of the longer to the shorter side of a pair without a blank side."""
+        shorter, longer = sorted(len(side.strip() if self.by_characters else side.split()) for side in pair)
+        return longer / shorter
 
 
 def normalise(sentence: str) -> str:
@@ -104,12 +129,39 @@ def rejection_reason(pair: Pair, limits: Limits) -> str:
     """Return why `pair` is unusable (blank side, too long, length ratio), or an empty string."""
     if any(map(is_blank, pair)):
         return BLANK
-    shorter, longer = sorted(len(side.split()) for side in pair)
-    if longer > limits.max_words or max(map(len, pair)) > _MAX_WORD_LENGTH * limits.max_words:
+    words = max(len(side.split()) for side in pair)
+    if words > limits.max_words or max(map(len, pair)) > _MAX_WORD_LENGTH * limits.max_words:
         return TOO_LONG
-    if limits.max_ratio and longer > limits.max_ratio * shorter:
-        return RATIO
-    return ""
+    return RATIO if limits.max_ratio and limits.ratio(pair) > limits.max_ratio else ""
+
+
+def is_copied(pair: Pair) -> bool:
+    """Return whether both sides are the same, whatever their case and white space."""
+    return normalise(pair[0]) == normalise(pair[1])
+
+
+def is_in_other_script(sentence: str, language: str) -> bool:
+    """Return whether most letters are of another script than a language is written in; not if that is unknown."""
+    scripts = scripts_of(language)
+    return bool(scripts) and sum(map(_letters(scripts).__getitem__, sentence)) < 0
+
+
+class _Letters(dict[str, int]):
+    """1 for each letter of some scripts, -1 for one of another; 0 for other characters, and letters of all scripts."""
+
+    def __init__(self, scripts: tuple[str, ...]) -> None:
+        try:
+            self._own = regex.compile("|".join(rf"\p{{Script={script}}}" for script in scripts))
+        except regex.error:  # a script that Unicode does not know: any letter may be of it
+            self._own = regex.compile("")
+        self._common = regex.compile(r"\P{L}|\p{Script=Common}|\p{Script=Inherited}")
+
+    def __missing__(self, sign: str) -> int:
+        self[sign] = 0 if self._common.match(sign) else 1 if self._own.match(sign) else -1
+        return self[sign]
+
+
+_letters = cache(_Letters)
 
 
 def clean(pairs: Iterable[Pair], limits: Limits, dropped: Counter[str]) -> Iterator[Pair]:

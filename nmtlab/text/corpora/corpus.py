@@ -15,6 +15,7 @@ from typing import NamedTuple
 from nmtlab.errors import CorpusError
 from nmtlab.languages import CODE, is_english
 from nmtlab.text.corpora.lines import COMPRESSIONS, begins_with_mark, count_lines, is_blank, read_lines
+from nmtlab.text.corpora.shift import warn_if_shifted
 from nmtlab.workspace import Workspace
 
 Pair = tuple[str, str]
@@ -176,6 +177,11 @@ class ParallelCorpus:
         first = [target for _, target in self.pairs(split)]
         return [first, *(self._reference(path, split, len(first)) for path in self._further(split))]
 
+    def files(self, split: str) -> list[Path]:
+        """Return the files of a split: both sides, then further references."""
+        sides = (self._file(split, language) for language in self.direction)
+        return [*(path for path in sides if path), *self._further(split)]
+
     def checksum(self) -> str:
         """Return the SHA-256 of the text of all splits, independent of direction and compression."""
         sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
@@ -196,14 +202,15 @@ class ParallelCorpus:
         return {split: sum(1 for _ in self.checked_pairs(split)) for split in self.begun_splits}
 
     def checked_pairs(self, split: str) -> Iterator[Pair]:
-        """Yield the pairs of `split`; at the end, check that neither side is all blank.
+        """Yield the pairs of `split`; at the end, check that neither side is all blank, and warn if lines are shifted.
 
         Raises:
             CorpusError: the first problem found: a side is missing, empty or all blank, sides or references differ in
                 number of lines, or a line is not readable text.
         """
         pairs = sources = targets = 0
-        for source, target in self.pairs(split):
+        names = f"{self.folder}: {split}.{self.source} and {split}.{self.target}"
+        for source, target in warn_if_shifted(self.pairs(split), names):
             yield source, target
             pairs += 1
             sources += not is_blank(source)

@@ -25,7 +25,7 @@ class ImportReport:
     """What an import read, kept and dropped; written to the corpus folder as `import.json`.
 
     Args:
-        kind: text, tsv, csv, jsonl, gettext, mtdata or sacrebleu.
+        kind: text, tsv, csv, jsonl, gettext, tmx, xliff, mtdata, sacrebleu, join or filter.
         origin: what was read, as the user named it (absolute paths reduced to their last part).
         source: code of the source language.
         target: code of the target language.
@@ -95,8 +95,9 @@ def build(
         CorpusError: `folder` exists, nothing is left to train on, or the input cannot be read.
     """
     folder, whole = Path(folder), bool(published) and allow_overlap
+    limits = limits.of(report.source, report.target)
     report.options |= (
-        asdict(limits) | ({} if published else asdict(hold_out)) | ({"allow_overlap": True} if whole else {})
+        limits.options | ({} if published else asdict(hold_out)) | ({"allow_overlap": True} if whole else {})
     )
     kept = {}
     parts: Mapping[str, Iterable[Pair]]

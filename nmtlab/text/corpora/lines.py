@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,7 @@ MAX_CHARACTERS = 1_000_000
 MARK = "\ufeff"
 """Byte order mark, with which some editors begin a file."""
 
+_CONTROL = re.compile(r"[\0-\x20]+")
 _MAX_BYTES = 4 * MAX_CHARACTERS + 2  # a UTF-8 character has up to four bytes, the line break two
 
 
@@ -36,7 +38,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
             number, is not UTF-8, has a NUL byte, or has more than `MAX_WORDS` words or `MAX_CHARACTERS` characters.
     """
     try:
-        with _opened(Path(path)) as file:
+        with opened(Path(path)) as file:
             yield from lines_of(file, str(path))
     except FileNotFoundError:
         raise CorpusError(f"{path}: not found", "check the name") from None
@@ -47,7 +49,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
 def count_lines(path: Path) -> int:
     """Return the number of lines of a readable file without decoding them, so fast."""
     lines, last = 0, b"\n"
-    with _opened(path) as file:
+    with opened(path) as file:
         while block := file.read(1 << 20):
             lines, last = lines + block.count(b"\n"), block
     return lines + (not last.endswith(b"\n"))
@@ -76,7 +78,7 @@ def lines_of(file: BinaryIO | gzip.GzipFile | lzma.LZMAFile, name: str) -> Itera
 
 def begins_with_mark(path: Path) -> bool:
     """Return whether a readable text file begins with a byte order mark."""
-    with _opened(path) as file:
+    with opened(path) as file:
         return file.read(len(MARK.encode())) == MARK.encode()
 
 
@@ -146,7 +148,8 @@ def _writing(path: Path) -> Iterator[Callable[[int, str], None]]:
         yield write
 
 
-def _opened(path: Path) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
+def opened(path: Path) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
+    """Open a file to read bytes; `.gz` and `.xz` are decompressed."""
     if path.suffix == ".gz":
         return gzip.open(path, "rb")
     if path.suffix == ".xz":
@@ -160,6 +163,11 @@ def _compressing(file: BinaryIO, suffix: str) -> BinaryIO | gzip.GzipFile | lzma
     if suffix == ".xz":
         return lzma.open(file, "wb")
     return file
+
+
+def one_line(text: str) -> str:
+    """Return text with each run of control characters, line breaks and spaces as one space."""
+    return _CONTROL.sub(" ", text).strip()
 
 
 def _decoded(raw: bytes, name: str, number: int) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 import polib
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.corpora.cleaning import Limits
+from nmtlab.text.corpora.cleaning import COPIED, Limits
 from nmtlab.text.corpora.corpus import Pair
 from nmtlab.text.corpora.corpus_builder import INPUT, ImportReport, as_named, build
+from nmtlab.text.corpora.lines import one_line
 from nmtlab.text.corpora.splitting import HoldOut
 
-_CONTROL = re.compile(r"[\0-\x20]+")
 _ENTITY = re.compile(r"&#?\w+;")
 _TAG = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w:-]*)(?:\s[^<>]*)?/?>")
 _BREAKS = {"br", "hr", "li", "p"}
@@ -77,8 +77,7 @@ def _plain(text: str) -> str:
             return " "
         return "" if tag["name"] in closed else tag[0]
 
-    text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _TAG.sub(without, text))
-    return _CONTROL.sub(" ", text).strip()
+    return one_line(_ENTITY.sub(lambda entity: html.unescape(entity[0]), _TAG.sub(without, text)))
 
 
 UNREADABLE = "unreadable catalogue"
@@ -87,7 +86,6 @@ FUZZY = "fuzzy"
 UNTRANSLATED = "untranslated"
 CREDITS = "translators' credits"
 NO_LETTERS = "no letters"
-COPIED = "same on both sides"
 PLACEHOLDERS = "different placeholders"
 
 _CREDITS = {"translator-credits", "translator_credits", "Your names", "Your emails"}

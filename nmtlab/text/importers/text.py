@@ -7,6 +7,7 @@ from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.corpus import Pair, aligned
 from nmtlab.text.corpora.corpus_builder import ImportReport, as_named, build
 from nmtlab.text.corpora.lines import read_lines
+from nmtlab.text.corpora.shift import warn_if_shifted
 from nmtlab.text.corpora.splitting import HoldOut
 
 Files = tuple[Path | str, Path | str]
@@ -33,6 +34,8 @@ def import_text(
 
     Raises:
         CorpusError: a file cannot be read, or two files are not aligned; or as `build`.
+
+    Warns if lines seem to be shifted against each other (see `find_shift`).
     """
     published = published or {}
     origin = {split: [as_named(path) for path in both] for split, both in {"text": files, **published}.items()}
@@ -43,4 +46,5 @@ def import_text(
 
 def _pairs(files: Files) -> Iterator[Pair]:
     source, target = files
-    return aligned(read_lines(source), read_lines(target), str(source), str(target))
+    pairs = aligned(read_lines(source), read_lines(target), str(source), str(target))
+    return warn_if_shifted(pairs, f"{source} and {target}")

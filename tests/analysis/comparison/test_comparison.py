@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.compared import Compared, Given
 from nmtlab.analysis.comparison.outputs import output_statistics
 from nmtlab.analysis.comparison.sentence_scores import (
     comparison_finding,
     marked,
+    scales,
     scores_figure,
     sentence_scores,
     wins_and_losses,
@@ -21,7 +22,8 @@ from nmtlab.analysis.comparison.stored import vocabulary_frequency
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
-    by_length,
+    by_line,
+    line_buckets,
     lines_with,
     matched,
     ngram_differences,
@@ -30,6 +32,7 @@ from nmtlab.analysis.comparison.words import (
     word_matches,
 )
 from nmtlab.errors import CorpusError
+from nmtlab.grids.results.score_differences import score_differences, scores_by
 from nmtlab.recipe import TextSettings, find_recipe
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
@@ -75,7 +78,7 @@ def test_kinds_of_words(compared):
 
 
 def test_words_by_the_length_of_their_line(compared):
-    matches = by_length(word_matches(compared), compared.reference_words)
+    matches = by_line(word_matches(compared), line_buckets(compared)["length of the sentence"])
     buckets = [set(words["bucket"]) for _, words in matches.groupby("line")]
     assert buckets == [{"6-10"}, {"0-5"}, {"6-10"}]
 
@@ -279,3 +282,36 @@ def test_a_word_of_subwords_has_the_count_of_its_rarest_piece(tmp_path):
         assert seen.of(word) == min(counts.get(piece, 0) for piece in split) <= least
     both = [pieces, segmented("word", tmp_path)]
     assert vocabulary_frequency(both).title == "training frequency"
+
+
+def test_lines_are_put_into_buckets_by_their_labels():
+    labelled = Compared(SOURCE, [REFERENCE], {"bad": [BAD], "good": [GOOD]}, ("de", "en"), labels=["x", "y", "y"])
+    buckets = line_buckets(labelled)["label"]
+    assert (list(buckets), list(buckets.categories)) == (["x", "y", "y"], ["y", "x"])  # of most lines first
+    matches = by_line(word_matches(labelled), buckets)
+    assert set(matches.loc[matches["line"] == 1, "bucket"]) == {"x"}
+    scores = scores_by(labelled, buckets).set_index(["bucket", "metric", "system"]).sort_index()
+    alone = Compared(SOURCE[1:], [REFERENCE[1:]], {"bad": [BAD[1:]], "good": [GOOD[1:]]}, ("de", "en"))
+    of_two = score_differences(alone).set_index(["metric", "system"])
+    assert scores.loc["y", "score"].to_dict() == of_two["score"].to_dict()
+    assert scores.loc[("y", "chrF", "good"), "sentences"] == 2
+
+
+def test_given_scores_are_means_over_seeds_and_lower_ones_may_win():
+    given = Given("errors", {"both": [[1, 2, 3], [3, 2, 1]], "good": [[1, 3, 2], [1, 3, 2]]}, "lower")
+    twice = Compared(SOURCE, [REFERENCE], {"both": [BAD, GOOD], "good": [GOOD, GOOD]}, ("de", "en"), given=[given])
+    assert twice.titles == ["BLEU", "chrF", "chrF++", "errors"]
+    scale = scales(twice)["errors"]
+    scores = sentence_scores(twice, scale)
+    assert scores["both"].tolist() == [2, 2, 2]
+    assert wins_and_losses(scores, "good", "both", scale) == {"wins": 1, "ties": 1, "losses": 1}
+    figure = scores_figure(scores, "good", "both", scale)
+    assert [trace.name for trace in figure.data] == ["good better: 1", "both better: 1", "ties (equal errors): 1"]
+    differences = score_differences(twice, ["errors"])
+    assert set(differences["better"]) == {"lower"}
+    assert "No clear difference in errors" in comparison_finding(scores, differences, "good", "both", scale)
+
+
+def test_without_a_source_no_word_is_copied():
+    found = output_statistics(Compared([""] * 3, [REFERENCE], {"bad": [BAD]}, ("", "en")))
+    assert found["copied"].isna().all()

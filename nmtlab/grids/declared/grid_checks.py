@@ -1,0 +1,152 @@
+"""What a file with a person's grid must not ask for."""
+
+from collections.abc import Iterator, Sequence
+
+from nmtlab.analysis.metrics import declared_metrics
+from nmtlab.errors import CorpusError, RecipeError, did_you_mean
+from nmtlab.grids.declared.grid_schema import (
+    Grid,
+    GridFile,
+    ParentText,
+    Place,
+    Text,
+    flat,
+    row_names,
+    sizes_of,
+    texts_of,
+)
+from nmtlab.grids.declared.grid_texts import corpus_of
+from nmtlab.recipe import Recipe, find_recipe
+from nmtlab.text.artificial import FAMILY
+from nmtlab.workspace import Workspace
+
+_SET_HERE = ("corpus", "more_corpora", "training.seed", "transfer.parent", "machine.threads")
+"""Sections and fields of recipes that the grid sets."""
+
+
+def check_names(file: GridFile, grid: Grid) -> None:
+    """Check that names are given once, and that what is named is there and needs no other training in a circle.
+
+    Raises:
+        NmtlabError: otherwise, with the line and the field.
+    """
+    _check_once(file, grid)
+    _check_known(file, grid)
+    _check_needs(file, grid)
+
+
+def check_recipes_and_texts(file: GridFile, grid: Grid, workspace: Workspace) -> None:
+    """Check that all recipes and texts are there, and that no two systems have the same settings.
+
+    Raises:
+        NmtlabError: otherwise, with the line and the field.
+    """
+    _check_recipes(file, grid)
+    for place, text in texts_of(grid):
+        _check_text(file, place, text, workspace)
+
+
+def _once(grid: Grid) -> Iterator[tuple[Place, str | int]]:
+    """Yield what may be there only once, with its place."""
+    yield from ((("seeds",), seed) for seed in grid.seeds)
+    yield from ((("metrics",), key) for key in grid.metrics)
+    yield from ((("system", number, "name"), one.name) for number, one in enumerate(grid.system))
+    yield from ((("parent", number, "name"), one.name) for number, one in enumerate(grid.parent))
+    yield from ((("text", number, "name"), row) for number, one in enumerate(grid.text) for row in row_names(one))
+
+
+def _check_once(file: GridFile, grid: Grid) -> None:
+    seen = set()
+    for place, name in _once(grid):
+        if (place[0], name) in seen:
+            raise file.error(place, f"{name!r} twice", "give each another name" if len(place) > 1 else "give it once")
+        seen.add((place[0], name))
+
+
+def _check_known(file: GridFile, grid: Grid) -> None:
+    """Check that all metrics, systems and parents that are named are there."""
+    systems, parents = [one.name for one in grid.system], [one.name for one in grid.parent]
+    named: list[tuple[Place, str, str, Sequence[str]]] = [
+        *((("metrics",), key, "metric", sorted(declared_metrics())) for key in grid.metrics),
+        (("baseline",), grid.baseline, "system", systems),
+        *((("system", number, "parent"), one.parent, "parent", parents) for number, one in enumerate(grid.system)),
+        *((("system", number, "base"), one.base, "system", systems) for number, one in enumerate(grid.system)),
+    ]
+    for place, name, kind, known in named:
+        if name not in ("", *known):
+            choice = f"choose one of {', '.join(known)}" if known else f"add a table [[{kind}]] of that name"
+            raise file.error(place, f"no {kind} {name!r}", did_you_mean(name, known) + choice)
+
+
+def _check_needs(file: GridFile, grid: Grid) -> None:
+    """Check that no system starts from two others, or from itself, directly or not."""
+    bases = {one.name: one.base for one in grid.system}
+    for number, system in enumerate(grid.system):
+        if system.parent and system.base:
+            raise file.error(("system", number, "base"), "there is a parent, too", "give one of them")
+        chain = [system.name]
+        while base := bases[chain[-1]]:
+            if base in chain:
+                names = " starts from ".join(map(repr, [*chain, base]))
+                raise file.error(("system", number, "base"), f"a circle: {names}", "leave out one of these bases")
+            chain.append(base)
+
+
+def _check_recipes(file: GridFile, grid: Grid) -> None:
+    """Check that all systems have recipes and differ, and that those with a base add adapters to it."""
+    recipes = {system.name: _checked_recipe(file, grid, number) for number, system in enumerate(grid.system)}
+    found: list[tuple[object, ...]] = []
+    for number, system in enumerate(grid.system):
+        recipe = recipes[system.name]
+        if system.base and (not recipe.model.adapters or recipes[system.base].model.adapters):
+            problem = f"a second training on the text of {system.base!r} without new adapters"
+            raise file.error(("system", number, "base"), problem, "set model.adapter_width here alone, or use a parent")
+        fields = {**recipe.fields(), "about": ""}
+        settings = (fields, system.parent, system.base)
+        if settings in found:
+            same = grid.system[found.index(settings)].name
+            remedy = "change a field, or leave one of them out"
+            raise file.error(("system", number, "name"), f"{system.name!r} has the settings of {same!r}", remedy)
+        found.append(settings)
+
+
+def _checked_recipe(file: GridFile, grid: Grid, number: int) -> Recipe:
+    system, place = grid.system[number], ("system", number)
+    try:
+        recipe = find_recipe(file.placed(system.recipe))
+    except RecipeError as error:
+        raise file.error((*place, "recipe"), error.problem, error.remedy) from error
+    common = [((), flat(grid.changes))] if recipe.model.neural else []
+    for owner, changes in (*common, (place, flat(system.changes))):
+        for field in changes:
+            if field.startswith(_SET_HERE):
+                raise file.error((*owner, "changes", field), f"{field} is set by the grid", "leave it out")
+        try:
+            recipe = recipe.with_changes(changes)
+        except RecipeError as error:
+            fault = next((field for field in changes if field in error.problem), "")
+            problem = error.problem.removeprefix("recipe: ")
+            raise file.error((*owner, "changes", fault), problem, error.remedy) from error
+    return recipe
+
+
+def _check_text(file: GridFile, place: Place, text: Text | ParentText, workspace: Workspace) -> None:
+    if bool(text.corpus) == bool(text.artificial):
+        problem = "both corpus and artificial" if text.corpus else "neither corpus nor artificial"
+        raise file.error(place, problem, "give one of them")
+    if text.artificial and text.artificial not in FAMILY:
+        remedy = f"choose one of {', '.join(FAMILY)}"
+        raise file.error((*place, "artificial"), f"no artificial language {text.artificial!r}", remedy)
+    field = "size" if isinstance(text, ParentText) else "sizes"
+    if text.artificial and "all" in sizes_of(text):
+        remedy = f"give numbers of pairs: {field} = {'1000' if field == 'size' else '[1000, 4000]'}"
+        raise file.error((*place, field), "an artificial language has no last pair", remedy)
+    try:
+        corpus = corpus_of(file, text, "all" if text.corpus else 1, workspace)
+        pairs = corpus.open(workspace).count("train") if text.corpus else 0
+    except CorpusError as error:
+        raise file.error((*place, "corpus" if text.corpus else "settings"), error.problem, error.remedy) from error
+    for size in sizes_of(text):
+        if text.corpus and size != "all" and size > pairs:
+            problem = f"{size:,} pairs, but {text.corpus} has {pairs:,} to train on"
+            raise file.error((*place, field), problem, "choose fewer, or 'all'")
