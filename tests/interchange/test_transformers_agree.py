@@ -32,7 +32,7 @@ from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.parallel import Group
 from nmtlab.training.setup import train
 from nmtlab.training.step import Stepper
-from nmtlab.training.transfer import continued_recipe, freeze
+from nmtlab.training.transfer import check_parent, continued_recipe, freeze
 from nmtlab.workspace import Workspace
 
 pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
@@ -389,3 +389,14 @@ def test_a_run_that_goes_on_from_it_is_exported_and_read_again(imported, texts, 
 def _swapped(ids: list[int], padding: int) -> list[int]:
     """Return ids of ours as an export has them: with another id for padding, it has swapped that and BOS."""
     return [{PAD: padding, BOS: 1 - padding}.get(number, number) for number in ids]
+
+
+def test_a_language_that_it_was_not_imported_with_is_refused_with_what_would_do(imported, tmp_path):
+    """M2M-100 has the tag of a target language, which may become a source; an untagged model has one pair."""
+    (source, target), (_, *more) = imported.run.direction, [*imported.run.pipeline.target.languages, ""]
+    is_known = imported.run.recipe.text.target_tag == "own"
+    corpus = ParallelCorpus(tmp_path, target if is_known else "fr", more[0] if is_known else target)
+    remedy = f"import the model again with --source {target} too" if is_known else "choose a parent that reads fr"
+    recipe = continued_recipe(imported.run, named_recipe("fine-tune"))
+    with pytest.raises(RunError, match=f"reads {source}, .* is in {corpus.source}; {remedy}"):
+        check_parent(imported.run, recipe, [corpus], [""])
