@@ -9,7 +9,8 @@ from nmtlab.device import choose_device
 from nmtlab.errors import RunError
 from nmtlab.models.build import model_for, use_weights
 from nmtlab.models.interface import TranslationModel
-from nmtlab.recipe import SearchSettings
+from nmtlab.nn.low_rank import merged
+from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -61,10 +62,15 @@ def open_model(
     search = search or run.recipe.search
     pipeline = run.pipeline.shortlisted(search.shortlist)
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
-        model = model_for(run.recipe, pipeline, run.translation_table)
-    weights, _ = run.checkpoints.weights(which)
+        model = model_for(_without_low_rank(run.recipe), pipeline, run.translation_table)
+    weights = merged(run.checkpoints.weights(which)[0])
     use_weights(model, weights, _dtype(weights))
     return Translator(model.to(device).eval().requires_grad_(False), pipeline, search)
+
+
+def _without_low_rank(recipe: Recipe) -> Recipe:
+    """Return the recipe of a model whose low-rank changes are merged into its weights."""
+    return recipe.with_changes({"model.lora_rank": 0}) if recipe.model.low_rank else recipe
 
 
 def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:

@@ -191,7 +191,7 @@ def import_(
 ) -> None:
     """Make a run from a Marian, M2M-100 or NLLB model, as stored by huggingface_hub.
 
-    It translates and can be analysed like any other run, but cannot be trained further.
+    It translates and can be analysed like any other run, and 'nmtlab train CORPUS --from RUN' goes on from it.
     """
     from nmtlab.interchange.huggingface import import_model
 

@@ -12,21 +12,26 @@ from nmtlab.cli.options import Set, Source, Target, Threads, changed, interrupte
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.progress import ProgressBar
 from nmtlab.recipe import Recipe, find_recipe
+from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.events import Event, OnEvent
 from nmtlab.training.tensorboard import event_writer
 from nmtlab.training.trackers import Tracker, tracker_writer
 from nmtlab.workspace import Workspace
 
-_RECIPE = "transformer-small"
+_RECIPE, _CONTINUED = "transformer-small", "fine-tune"
 
 
 def train(
     corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
     recipe: Annotated[
         str,
-        typer.Option(help=f"Name of a recipe ('nmtlab recipes list'), or path of a TOML file. (default: {_RECIPE})"),
+        typer.Option(
+            help=f"Name of a recipe ('nmtlab recipes list'), or path of a TOML file. (default: {_RECIPE}, or "
+            f"{_CONTINUED} with --from)"
+        ),
     ] = "",
     name: Annotated[str, typer.Option(help="Name of the run. (default: CORPUS.RECIPE.SEED)")] = "",
     source: Source = "",
@@ -44,6 +49,10 @@ def train(
     ] = None,
     parent: Annotated[
         str, typer.Option(metavar="RUN", help="Initialise from this run, ideally of a related language.")
+    ] = "",
+    from_: Annotated[
+        str,
+        typer.Option("--from", metavar="RUN", help="Go on training this run, which may be imported, in a new run."),
     ] = "",
     set_: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
@@ -87,27 +96,37 @@ def train(
 
         nmtlab train PARENT --vocabulary-from CHILD --recipe transfer-bpe --name parent
         nmtlab train CHILD --recipe transfer-bpe --parent parent
+
+    A new run goes on from any other, with its model and its subwords; LoRA trains a few per cent of the weights:
+
+        nmtlab runs import opus-mt-de-en --name opus
+        nmtlab train CORPUS --from opus --name tuned
+        nmtlab train CORPUS --from opus --recipe fine-tune-lora --name tuned-lora
     """
     workspace = Workspace.find()
     changes = [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])]
     changes += [f'transfer.parent="{parent}"'] if parent else []
     further = [_further_corpus(one, workspace) for one in also or []]
     further += [{"name": one, "vocabulary_only": True} for one in vocabulary_from or []]
-    settings = _with_corpora(changed(find_recipe(recipe or _RECIPE), changes, threads), further)
+    if parent and from_:
+        raise RunError("--parent and --from: a run has one parent", "leave one of them out")
+    chosen = recipe or (_CONTINUED if from_ else _RECIPE)
+    settings = _with_corpora(changed(_recipe(chosen, from_, workspace), changes, threads), further)
     folder = workspace.corpus_folder(corpus)
-    name = name or _default_name(f"{folder.resolve().name}.{Path(recipe or _RECIPE).stem}.{settings.training.seed}")
+    name = name or _default_name(f"{folder.resolve().name}.{Path(chosen).stem}.{settings.training.seed}")
     if resume:
         started = Run(workspace.run_folder(name)).recipe
         settings = settings if recipe else _with_corpora(changed(started, changes, threads), further)
         source, target = source or started.corpus.source, target or started.corpus.target
     text = ParallelCorpus.open(folder, source, target)
 
-    from nmtlab.training.setup import both_ways, open_corpora  # after the names are checked: it loads torch
+    from nmtlab.training.setup import both_ways, open_corpora, parent_of  # after the names are checked: it loads torch
 
     if both:
         settings = both_ways(settings, open_corpora(settings, text, workspace))
     if estimate:
-        _print_cost(settings, open_corpora(settings, text, workspace), minutes)
+        run = parent_of(settings, workspace) if settings.transfer.continued else None
+        _print_cost(settings, open_corpora(settings, text, workspace), minutes, run.pipeline if run else None)
         return
 
     from nmtlab.training.parallel import Group
@@ -131,6 +150,16 @@ def _next(run: Run, corpus: str) -> str:
     if run.status != "stopped":
         return evaluate
     return f"{evaluate}, or {resume}" if run.checkpoints.has_weights() else resume
+
+
+def _recipe(name: str, parent: str, workspace: Workspace) -> Recipe:
+    """Return a recipe, by name or path; to go on training a parent, if there is one."""
+    recipe = find_recipe(name)
+    if not parent:
+        return recipe
+    from nmtlab.training.transfer import continued_recipe  # it loads torch
+
+    return continued_recipe(open_run(parent, workspace), recipe)
 
 
 def _with_corpora(recipe: Recipe, further: list[dict[str, Any]]) -> Recipe:
@@ -166,10 +195,12 @@ def _watchers(writers: Sequence[OnEvent]) -> tuple[OnEvent, Callable[[], bool]]:
     return watch, should_stop
 
 
-def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None) -> None:
-    from nmtlab.training.cost import estimate_cost
+def _print_cost(
+    recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None, continued: Pipeline | None
+) -> None:
+    from nmtlab.training.cost import estimate_cost, free_mib
 
-    estimate = estimate_cost(recipe, *corpora)
+    estimate = estimate_cost(recipe, *corpora, continued=continued)
     names = ", ".join(text.name for text in corpora)
     print(f"corpus      {names}: {estimate.pairs:,} pairs, about {estimate.tokens:,} tokens")
     print(f"parameters  {estimate.parameters:,}")
@@ -177,7 +208,9 @@ def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: floa
     print(f"time        at most {estimate.minutes:,.0f} minutes on this machine, within a factor of two")
     if minutes and minutes < estimate.minutes:
         print(f"            --minutes {minutes:g}: about {estimate.updates * minutes / estimate.minutes:,.0f} updates")
-    print(f"memory      about {estimate.memory_mib:,.0f} MiB")
+    print(f"memory      about {estimate.memory}")
+    if estimate.memory.total > free_mib():
+        print(f"            more than the {free_mib():,.0f} MiB that are free")
     print(f"disk        about {estimate.disk_mib:,.0f} MiB")
 
 

@@ -173,8 +173,10 @@ def our_weights(
     return ours
 
 
-def architecture_for(name: str, settings: TransformerSettings, one_table: bool) -> Architecture:
+def architecture_for(name: str, settings: TransformerSettings, one_table: bool, has_bias: bool) -> Architecture:
     """Return the architecture that holds a run's model, which passes `folding.check_exportable`.
+
+    `has_bias` says whether the output has a bias other than zero.
 
     Raises:
         RunError: none does; the message names the part that they lack.
@@ -182,8 +184,11 @@ def architecture_for(name: str, settings: TransformerSettings, one_table: bool) 
     to_ctranslate2 = "export it to ctranslate2, which has it"
     if settings.norm != "layer":
         raise lacking(name, f"model.norm = {settings.norm!r}", to_ctranslate2)
+    if settings.positions == "fairseq" and (has_bias or settings.placement == "post" or not one_table):
+        missing = "a bias of the output" if has_bias else "PostNorm or a table for each side"
+        raise lacking(name, f"model.positions = 'fairseq' with {missing}", to_ctranslate2)
     if settings.positions == "fairseq":
-        raise lacking(name, "model.positions = 'fairseq' with a bias of the output", to_ctranslate2)
+        return M2M100
     if settings.placement == "post":
         return MARIAN
     if not one_table:
@@ -198,7 +203,7 @@ def config_of(
 
     `start` is the id of the type that the decoder reads first.
     """
-    s = settings
+    s, (pad, bos) = settings, padding_and_start(architecture)
     return {
         "architectures": [architecture.name],
         "model_type": architecture.model_type,
@@ -217,13 +222,18 @@ def config_of(
         "vocab_size": sizes[0],
         "decoder_vocab_size": sizes[1],
         "share_encoder_decoder_embeddings": one_table,
-        "pad_token_id": PAD,
-        "bos_token_id": BOS,
+        "pad_token_id": pad,
+        "bos_token_id": bos,
         "eos_token_id": EOS,
         "decoder_start_token_id": start,
         "forced_eos_token_id": None,
         "dtype": "float32",
     }
+
+
+def padding_and_start(architecture: Architecture) -> tuple[int, int]:
+    """Return the ids of padding and BOS there: M2M-100 counts positions from its padding's id, which must be 1."""
+    return (BOS, PAD) if architecture is M2M100 else (PAD, BOS)
 
 
 def their_weights(ours: Mapping[str, Tensor], settings: TransformerSettings) -> dict[str, Tensor]:
@@ -234,6 +244,9 @@ def their_weights(ours: Mapping[str, Tensor], settings: TransformerSettings) -> 
     theirs = {name: _reordered(ours[of_ours], of_ours, order) for of_ours, name in _layer_names(settings)}
     tables = [ours[name] for name in ("source_embedding.weight", "target_embedding.weight") if name in ours]
     names = _SHARED[:1] if len(tables) == 1 else _SHARED[1:]
+    if settings.positions == "fairseq":
+        rows = torch.tensor([*padding_and_start(M2M100), *range(EOS, len(tables[0]))])
+        return {name: weight.contiguous() for name, weight in (theirs | {names[0]: tables[0][rows]}).items()}
     theirs |= {name: table[:, order] for name, table in zip(names, tables, strict=True)}
     theirs[_BIAS] = ours["output_layer.bias"].unsqueeze(0)
     if settings.placement == "pre":  # Pegasus misses them in a file, though they are what it computes itself

@@ -24,8 +24,8 @@ import sentencepiece
 
 source, target = (sentencepiece.SentencePieceProcessor(f"{{side}}.spm") for side in ("source", "target"))
 translator = ctranslate2.Translator(".")
-result = translator.translate_batch([{before}source.encode("{text}", out_type=str)])[0]
-print(target.decode_pieces(result.hypotheses[0]))
+result = translator.translate_batch([{before}source.encode("{text}", out_type=str)]{prefix})[0]
+print(target.decode_pieces(result.hypotheses[0]{after}))
 """,
     "words": """import ctranslate2
 
@@ -43,6 +43,7 @@ def model_card(run: Run, pipeline: Pipeline, program: Program, scores: Sequence[
     library = {"huggingface": "transformers"}.get(program, program)
     languages = "".join(f"- {language}\n" for language in dict.fromkeys(pipeline.languages))
     names = list(dict.fromkeys(corpus.name for corpus in run.recipe.corpora if corpus.name))
+    licensed = " nor of ".join(filter(None, (_named(names), _begun(run))))
     return f"""---
 language:
 {languages}library_name: {library}
@@ -66,14 +67,20 @@ A Transformer that translates from {pipeline.languages[0]} to {pipeline.language
 
 ## Licence
 
-nmtlab does not know the licence of {_named(names)}. Look it up before you pass this model on.
+nmtlab does not know the licence of {licensed}. Look it up before you pass this model on.
 """
 
 
 def _origin(run: Run, names: Sequence[str]) -> str:
     if run.origin.imported:
         return f"It was imported from {run.origin.imported['model']}."
-    return f"It was trained on {_named(names)}."
+    begun = _begun(run)
+    return f"It was trained on {_named(names)}{f', going on from {begun}' if begun else ''}."
+
+
+def _begun(run: Run) -> str:
+    """Return what a run that continues another began from; empty if it does not."""
+    return (run.inheritance or {}).get("origin", "")
 
 
 def _named(names: Sequence[str]) -> str:
@@ -102,7 +109,11 @@ def _preprocessing(pipeline: Pipeline, program: Program) -> str:
 def _use(pipeline: Pipeline, program: Program) -> str:
     tags = pipeline.source_pieces("x")[: -len(pipeline.source.tokenizer.split("x"))]
     if program == "huggingface":
-        tag = language_tag(pipeline.target.language, MARIAN_FORM)
+        named = pipeline.source if pipeline.reads_start else pipeline.target
+        tag = language_tag(named.language, MARIAN_FORM)
         return _USE[program].format(text=f"{tag} ..." if tags else "...")
+    own = pipeline.reads_start
     kind = "words" if pipeline.settings.segmentation == "word" else program
-    return _USE[kind].format(text="...", before=f"{tags!r} + " if tags else "")
+    first = pipeline.target.vocabulary.types[pipeline.first_tokens[pipeline.target.language]] if own else ""
+    prefix, after = (f", target_prefix=[[{first!r}]]", "[1:]") if own else ("", "")
+    return _USE[kind].format(text="...", before=f"{tags!r} + " if tags else "", prefix=prefix, after=after)

@@ -61,7 +61,7 @@ def write_ctranslate2(system: Translator, model: TransformerSettings, folder: Pa
     """
     pipeline = system.pipeline
     types = pipeline.source.vocabulary.types, pipeline.target.vocabulary.types
-    start = pipeline.first_tokens.get(pipeline.target.language, BOS)
+    start = BOS if pipeline.reads_start else pipeline.first_tokens.get(pipeline.target.language, BOS)
     write_model(cast(Transformer, system.model), model, types, folder, precision, start)
 
 

@@ -55,8 +55,6 @@ def check_exportable(name: str, recipe: Recipe) -> TransformerSettings:
             raise lacking(name, f"model.{field} = {_toml(found)}", f"choose a run with {field} = {_toml(value)}")
     if recipe.model.norm not in _EPSILONS:
         raise lacking(name, f"model.norm = {recipe.model.norm!r}", f"choose a run with {' or '.join(_EPSILONS)}")
-    if recipe.text.target_tag == "own":
-        raise lacking(name, "text.target_tag = 'own'", "use the folder that the model was imported from")
     return recipe.model
 
 

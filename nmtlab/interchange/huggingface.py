@@ -1,7 +1,7 @@
 """Import of a translation model from a folder as huggingface_hub stores it.
 
-The result is an ordinary run that cannot be trained further: recipe, vocabulary and weights in our form and order, with
-their numbers unchanged. `architectures` and `vocabularies` say what becomes what.
+The result is an ordinary run, from which a new one can go on: recipe, vocabulary and weights in our form and order,
+with their numbers unchanged. `architectures` and `vocabularies` say what becomes what.
 
 Log-probabilities can differ from those of the transformers library in one respect: there the symbols that a search must
 not generate, padding and M2M-100's `<s>`, take their share of the softmax; here they have no column.
@@ -70,7 +70,7 @@ def import_model(
     settings = settings_of(architecture, model.config)
     weights = model.weights()
     check_memory(weights, bytes_each=2 if half else 4)
-    read = m2m_text if architecture is M2M100 else marian_text
+    read = m2m_text if architecture is M2M100 and not model.has("source.spm") else marian_text
     text = read(model, (sources, targets), settings.shared_embeddings)
     ours = our_weights(weights, settings, text.rows)
     pipeline = counted(text.pipeline, corpus) if corpus else text.pipeline

@@ -12,14 +12,14 @@ from safetensors.torch import save
 
 from nmtlab.errors import RunError
 from nmtlab.files import write_text
-from nmtlab.interchange.architectures import architecture_for, config_of, their_weights
+from nmtlab.interchange.architectures import architecture_for, config_of, padding_and_start, their_weights
 from nmtlab.interchange.folding import MAX_POSITIONS, folded
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
-from nmtlab.text.segmentation.tags import MARIAN_FORM, language_tag
-from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
+from nmtlab.text.segmentation.tags import MARIAN_FORM, language_tag, leading_tag, tagged_language
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS
 from nmtlab.translation import Translator
 
 
@@ -33,15 +33,21 @@ def write_huggingface(name: str, system: Translator, settings: TransformerSettin
     """
     pipeline = system.pipeline
     one_table = pipeline.joint and settings.shared_embeddings
-    architecture = architecture_for(name, settings, one_table)
+    model = cast(Transformer, system.model)
+    architecture = architecture_for(name, settings, one_table, bool(model.output_layer.bias.any()))
     _check_text(name, pipeline)
-    start = pipeline.first_tokens.get(system.languages[1], BOS)
+    pad, bos = padding_and_start(architecture)
+    tag = pipeline.first_tokens.get(system.languages[1])
+    start = bos if tag is None or pipeline.reads_start else tag
     sizes = pipeline.source.size, pipeline.target.size
     _write_json(folder / "config.json", config_of(architecture, settings, sizes, one_table, start))
-    _write_json(folder / "generation_config.json", _generation(system.settings, start))
-    weights = their_weights(folded(cast(Transformer, system.model)), settings)
+    generation = _generation(system.settings, start) | {"pad_token_id": pad, "bos_token_id": bos}
+    if pipeline.reads_start:
+        generation |= {"forced_bos_token_id": tag, "bad_words_ids": [[pad], [bos]]}
+    _write_json(folder / "generation_config.json", generation)
+    weights = their_weights(folded(model), settings)
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
-    _write_tokenizer(pipeline, one_table, folder)
+    _write_tokenizer(pipeline, one_table, {SPECIALS[PAD]: pad, SPECIALS[BOS]: bos}, folder)
 
 
 def _check_text(name: str, pipeline: Pipeline) -> None:
@@ -63,19 +69,17 @@ def _generation(search: SearchSettings, start: int) -> dict[str, Any]:
         "length_penalty": penalties.get(search.score, 0.0),
         "early_stopping": "never" if search.beam_size > 1 else False,
         "max_length": MAX_POSITIONS,
-        "pad_token_id": PAD,
-        "bos_token_id": BOS,
         "eos_token_id": EOS,
         "decoder_start_token_id": start,
         "forced_eos_token_id": None,
     }
 
 
-def _write_tokenizer(pipeline: Pipeline, one_table: bool, folder: Path) -> None:
+def _write_tokenizer(pipeline: Pipeline, one_table: bool, special: dict[str, int], folder: Path) -> None:
     source, target = pipeline.source, pipeline.target
     for name, side in (("source.spm", source), ("target.spm", target)):
         (folder / name).write_bytes(side.tokenizer.to_bytes())
-    _write_json(folder / "vocab.json", _ids(source, pipeline))
+    _write_json(folder / "vocab.json", _ids(source, pipeline) | special)
     if not one_table:
         _write_json(folder / "target_vocab.json", _ids(target, pipeline))
     first = [name for name, number in _ids(target, pipeline).items() if number in pipeline.first_tokens.values()]
@@ -92,9 +96,9 @@ def _write_tokenizer(pipeline: Pipeline, one_table: bool, folder: Path) -> None:
 
 def _ids(side: Side, pipeline: Pipeline) -> dict[str, int]:
     """Return the types of a side with their ids; tags of languages are renamed."""
-    form = pipeline.settings.tag_form
-    renamed = {language_tag(code, form): language_tag(code, MARIAN_FORM) for code in pipeline.target.languages}
-    renamed = {tag: name for tag, name in renamed.items() if tag in side.vocabulary.tags}
+    form, tags = pipeline.settings.tag_form, side.vocabulary.tags
+    known = [tag for tag in tags if leading_tag(tag, form) == tag]
+    renamed = {tag: language_tag(tagged_language(tag, form), MARIAN_FORM) for tag in known}
     return {renamed.get(name, name): number for number, name in enumerate(side.vocabulary.types)}
 
 

@@ -81,23 +81,26 @@ class ServedSystem:
 
     def _search(self, sources: list[list[int]]) -> list[list[Hypothesis]]:
         """Return the hypotheses for source ids with EOS, best first."""
+        tags = [self.pipeline.first_tokens[self.languages[1]]] if self.pipeline.reads_start else []
+        prefix = self.pipeline.target.vocabulary.tokens(tags)
         limits = [max(1, len(source) - 1 + self.settings.extra_length) for source in sources]
         results = self._translator.translate_batch(
             [self.pipeline.source.vocabulary.tokens(source[:-1]) for source in sources],  # it adds EOS
+            target_prefix=[prefix] * len(sources),
             beam_size=self.settings.beam_size,
             num_hypotheses=self.settings.beam_size,
             length_penalty=0,  # its scores are then log-probabilities
             return_scores=True,
             return_end_token=True,
             max_input_length=MAX_POSITIONS,
-            max_decoding_length=min(max(limits), MAX_POSITIONS),
-            min_decoding_length=0 if self.settings.allow_empty else 1,
+            max_decoding_length=min(max(limits) + len(prefix), MAX_POSITIONS),
+            min_decoding_length=0 if self.settings.allow_empty else 1 + len(prefix),
         )
-        return [self._ranked(result, limit) for result, limit in zip(results, limits, strict=True)]
+        return [self._ranked(result, len(prefix), limit) for result, limit in zip(results, limits, strict=True)]
 
-    def _ranked(self, result: Any, limit: int) -> list[Hypothesis]:
+    def _ranked(self, result: Any, first: int, limit: int) -> list[Hypothesis]:
         found = [
-            self._hypothesis([self._ids[piece] for piece in pieces][:limit], log_prob)
+            self._hypothesis([self._ids[piece] for piece in pieces[first:]][:limit], log_prob)
             for pieces, log_prob in zip(result.hypotheses, result.scores, strict=True)
         ]
         return sorted(found, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))

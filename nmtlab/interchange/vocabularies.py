@@ -23,6 +23,7 @@ from sentencepiece import SentencePieceProcessor
 from torch import Tensor
 
 from nmtlab.errors import RunError
+from nmtlab.interchange.architectures import M2M100
 from nmtlab.interchange.folder import ModelFolder
 from nmtlab.interchange.schemas import Ids, SpecialTokens, Tokenizer, TokenizerConfig
 from nmtlab.interchange.tokenizer_json import FAIRSEQ, model_of_tokenizer
@@ -57,7 +58,7 @@ class ImportedText(NamedTuple):
 
 
 def marian_text(folder: ModelFolder, languages: Languages, joint: bool) -> ImportedText:
-    """Return the text pipeline of a MarianMTModel, or of another model with its tokenizer.
+    """Return the text pipeline of a MarianMTModel, or of another model that nmtlab exported.
 
     Languages are those of its tokenizer_config.json where none are given; with `joint`, the sides share a table.
 
@@ -70,12 +71,13 @@ def marian_text(folder: ModelFolder, languages: Languages, joint: bool) -> Impor
     target_ids = _vocabulary(folder, "target_vocab.json") if separate else source_ids
     tags = {piece: number for piece, number in source_ids.items() if _is_tag(piece, MARIAN_FORM)}
     sources, targets = _named(languages, tokenizer)
-    _check_tags(targets, tags, MARIAN_FORM) if tags else _check_single(targets)
+    own = folder.kind.get("model_type") == M2M100.model_type
+    _check_tags((*sources, *targets) if own else targets, tags, MARIAN_FORM) if tags or own else _check_single(targets)
     settings = TextSettings(
         segmentation="imported",
         vocabulary_size=len(source_ids),
         joint=joint,
-        target_tag="source" if tags else "none",
+        target_tag="own" if own else "source" if tags else "none",
         tag_form=MARIAN_FORM,
         target_vocabulary_mask=False,
     )

@@ -22,6 +22,7 @@ from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
+from nmtlab.nn.maps import linear_maps
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer, OutputTypes
 from nmtlab.nn.private import Generators, generators, small_normal, xavier_normal
@@ -102,10 +103,11 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         return PreNorm(norm(), s.dropout) if s.placement == "pre" else PostNorm(norm(), s.dropout)
 
     def attention(of: Sequence[str]) -> MultiHeadAttention:
-        return MultiHeadAttention(s.d_model, s.heads, s.dropout, s.attention_share, of)
+        return MultiHeadAttention(s.d_model, s.heads, s.dropout, linear_maps(s.attention_share, of, s.lora_rank))
 
     def feed_forward(of: Sequence[str]) -> FeedForward:
-        return FeedForward(s.d_model, s.d_ff, s.dropout, s.feed_forward_share, of, s.activation)
+        maps = linear_maps(s.feed_forward_share, of, s.lora_rank)
+        return FeedForward(s.d_model, s.d_ff, s.dropout, maps, s.activation)
 
     def adapters(of: Sequence[str]) -> Adapters | None:
         return Adapters(s.d_model, s.adapter_width, of) if s.adapter_width else None

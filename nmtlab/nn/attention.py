@@ -4,14 +4,14 @@ Shapes: B sentences, H heads, Q queries, K keys, D = H * d_k model width.
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.nn.dropout import Dropout
-from nmtlab.nn.private import linear
+from nmtlab.nn.maps import Maps
+from nmtlab.nn.private import SharedLinear
 
 _SMALLEST_PRODUCT = 400
 """Multiplications in the smallest matrix product that torch's `bmm` leaves to MKL; smaller ones run in slow loops."""
@@ -23,20 +23,17 @@ class MultiHeadAttention(nn.Module):
     Args:
         heads: number of heads H, a divisor of D.
         dropout: share of attention weights dropped in training.
-        share: σ, the share of units that all languages have in common: a whole number of heads (eq 4.3).
-        languages: codes of the languages that have the other units, if any.
+        maps: makes the projections; a share of units that languages have in common is a whole number of heads (eq 4.3).
     """
 
-    def __init__(
-        self, d_model: int, heads: int, dropout: float, share: float = 1.0, languages: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, d_model: int, heads: int, dropout: float, maps: Maps = SharedLinear) -> None:
         super().__init__()
         self.heads = heads
         self.dropout = Dropout(dropout)
-        self.query = linear(d_model, d_model, share, languages)
-        self.key = linear(d_model, d_model, share, languages)
-        self.value = linear(d_model, d_model, share, languages)
-        self.output = linear(d_model, d_model, share, languages)
+        self.query = maps(d_model, d_model)
+        self.key = maps(d_model, d_model)
+        self.value = maps(d_model, d_model)
+        self.output = maps(d_model, d_model)
 
     def keys_values(self, memory: Tensor, language: str = "") -> tuple[Tensor, Tensor]:
         """Return the keys and values of memory, (B, K, D), in a language, each (B, H, K, d_k)."""

@@ -1,6 +1,5 @@
 """Position-wise feed-forward network (thesis eq 1.13)."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -8,7 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.nn.dropout import Dropout
-from nmtlab.nn.private import linear
+from nmtlab.nn.maps import Maps
+from nmtlab.nn.private import SharedLinear
 
 Activation = Literal["relu", "swish"]
 
@@ -18,8 +18,7 @@ class FeedForward(nn.Module):
 
     Args:
         dropout: share of the activation's output dropped in training.
-        share: σ, the share of units of either layer that all languages have in common (eq 4.3).
-        languages: codes of the languages that have the other units, if any.
+        maps: makes the layers.
         activation: ReLU or Swish, x σ(x).
     """
 
@@ -28,13 +27,12 @@ class FeedForward(nn.Module):
         d_model: int,
         d_ff: int,
         dropout: float,
-        share: float = 1.0,
-        languages: Sequence[str] = (),
+        maps: Maps = SharedLinear,
         activation: Activation = "relu",
     ) -> None:
         super().__init__()
-        self.inner = linear(d_model, d_ff, share, languages)
-        self.outer = linear(d_ff, d_model, share, languages)
+        self.inner = maps(d_model, d_ff)
+        self.outer = maps(d_ff, d_model)
         self.dropout = Dropout(dropout)
         self._activate = torch.relu if activation == "relu" else F.silu
 

@@ -78,15 +78,6 @@ class SharedPrivateLinear(nn.Module):
                 nn.init.normal_(self.private[key(language)].weight, std=std, generator=generator)
 
 
-def linear(
-    in_features: int, out_features: int, share: float = 1.0, languages: Sequence[str] = ()
-) -> SharedLinear | SharedPrivateLinear:
-    """Return a linear map with a share σ of its units common to all languages."""
-    if share == 1:
-        return SharedLinear(in_features, out_features)
-    return SharedPrivateLinear(in_features, out_features, share, languages)
-
-
 def by_language(modules: Mapping[str, M]) -> Mapping[str, M]:
     """Return modules by language code as a module, with keys that are no attributes of one."""
     return cast(Mapping[str, M], nn.ModuleDict({key(language): module for language, module in modules.items()}))

@@ -37,6 +37,11 @@ class Family(Section):
         return False
 
     @property
+    def low_rank(self) -> int:
+        """Rank of the changes of linear maps that alone are trained; 0 if all weights are."""
+        return 0
+
+    @property
     def plans_length(self) -> bool:
         """Whether a model plans lengths: its search scores by p(length) · p, whatever score is requested."""
         return False

@@ -63,6 +63,11 @@ class Recipe(Section):
             raise ValueError("corpus.vocabulary_only is true, but the first corpus is trained on; leave it out")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
+        if self.model.neural and self.model.low_rank and not self.transfer.continued:
+            raise ValueError(
+                "model.lora_rank changes the weights of a parent, and there is none; go on from a run with "
+                "--from, or set it to 0"
+            )
         one_table = self.model.family == "transformer" and self.text.joint and self.model.shared_embeddings
         uses = {self.transfer.source_embedding, self.transfer.target_embedding}
         if one_table and len(uses) > 1:

@@ -16,6 +16,9 @@ class TransferSettings(Section):
     parent: str = Field("", max_length=255)
     """Name of the parent's run; empty: all weights are drawn."""
 
+    continued: bool = False
+    """Go on training the parent: its pipeline and model as they are, perhaps on its text."""
+
     source_types: Literal["shared", "random"] = "shared"
     """Source types of the parent keep their vectors, or each gets that of a random type (Zoph et al. 2016)."""
 

@@ -73,6 +73,9 @@ class TransformerSettings(Family):
     adapter_width: int = Field(0, ge=0, le=65_536)
     """Inner width of an adapter for each language after every layer (Bapna and Firat 2019); 0: no adapters."""
 
+    lora_rank: int = Field(0, ge=0, le=65_536)
+    """Rank of the changes B A of attention and feed-forward maps that alone are trained (LoRA); 0: none."""
+
     plan_length: bool = False
     """Predict the translation length and count decoder positions down from it, instead of using EOS (thesis 4.1)."""
 
@@ -101,6 +104,10 @@ class TransformerSettings(Family):
         return self.adapter_width > 0
 
     @property
+    def low_rank(self) -> int:
+        return self.lora_rank
+
+    @property
     def plans_length(self) -> bool:
         return self.plan_length
 
@@ -111,6 +118,11 @@ class TransformerSettings(Family):
         if self.d_model % self.heads:
             raise ValueError(f"heads is {self.heads}, which does not divide d_model {self.d_model}; choose a divisor")
         self._check_shares()
+        if self.lora_rank and min(self.attention_share, self.feed_forward_share) < 1:
+            raise ValueError(
+                "lora_rank needs maps that all languages share; set attention_share and "
+                "feed_forward_share to 1, or lora_rank to 0"
+            )
         if self.positions == "fairseq" and self.d_model < 4:
             raise ValueError("positions 'fairseq' needs two frequencies; set d_model to at least 4")
         if self.g == "fixed" and self.norm != "scale":

@@ -46,9 +46,13 @@ class Origin:
 
     def check_trainable(self) -> None:
         """Raise `RunError` if the run was packed or imported."""
+        name = self._folder.name
         for kind, facts in (("a packed", self.packed), ("an imported", self.imported)):
             if facts:
-                raise RunError(f"run {self._folder.name!r}: {kind} run cannot be trained further", "train a new run")
+                raise RunError(
+                    f"run {name!r}: {kind} run stays as it is",
+                    f"go on from it in a new run: nmtlab train CORPUS --from {name}",
+                )
 
     @property
     def _has_model(self) -> bool:
@@ -69,8 +73,8 @@ def _limitations_of_imported(facts: Mapping[str, Any]) -> str:
     model, counted = facts["model"], facts["counted"]
     counts = f"those of {counted}, not of the text it was trained on" if counted else "unknown"
     limits = (
-        f"imported from {model}, it cannot be trained further and has no log of its training; the counts of its "
-        f"types are {counts}"
+        f"imported from {model}, it has no log of its training; the counts of its types are {counts}; "
+        "'nmtlab train CORPUS --from RUN' goes on from it"
     )
     return printable("; ".join((limits, *facts.get("notes", []))))
 

@@ -33,7 +33,7 @@ MAX_SENTENCES = 200
 
 _FILES = re.compile(
     r"recipe\.toml|(environment|inheritance|imported|packed)\.json|translation_table\.safetensors|checkpoints/best\.safetensors"
-    r"|vocabulary/(pipeline\.json|(source|target)\.((languages\.)?tsv|model|truecase)|joint\.model)"
+    r"|vocabulary/(pipeline\.json|(source|target)\.(((languages|counted)\.)?tsv|model|truecase)|joint\.model)"
     r"|metrics\.jsonl(\.xz)?|probes/(gradient_norm|g)\.jsonl(\.xz)?|probes/embedding_norms/\d+\.npz"
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
     r"|sentences/(LICENCE|LINES|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"

@@ -11,7 +11,7 @@ from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import NmtlabError, RunError, did_you_mean
 from nmtlab.files import write_text
 from nmtlab.reading import check_plain, read_json, reading
-from nmtlab.recipe import Recipe, load_recipe
+from nmtlab.recipe import CorpusSettings, Recipe, load_recipe
 from nmtlab.runs.checkpoints import Checkpoints
 from nmtlab.runs.lock import going_on
 from nmtlab.runs.notes import Notes
@@ -120,6 +120,12 @@ class Run:
         return [self.environment.get("corpus_checksum", ""), *self.environment.get("more_checksums", [])]
 
     @property
+    def trained_on(self) -> list[tuple[CorpusSettings, str]]:
+        """The corpora that it was trained on, as its recipe has them, with their checksums; none if it was imported."""
+        known = [] if self.origin.imported else zip(self.recipe.corpora, self.checksums, strict=True)
+        return [(corpus, checksum) for corpus, checksum in known if not corpus.vocabulary_only]
+
+    @property
     def directions(self) -> list[Direction]:
         """The directions that it was trained in, in the order of its corpora; the first is the default."""
         trained = (corpus for corpus in self.recipe.corpora if not corpus.vocabulary_only)
@@ -166,7 +172,7 @@ class Run:
     def pipeline(self) -> Pipeline:
         """The text pipeline, in use for the run's direction."""
         saved = self._saved_pipeline
-        return saved.directed(*self._direction) if self._direction else saved
+        return saved.directed(*self.direction) if all(self.direction) else saved
 
     @cached_property
     def _saved_pipeline(self) -> Pipeline:

@@ -60,6 +60,7 @@ class InheritanceFacts(_Facts):
     parent: str
     weights: str | None
     parameters: list[InheritedFacts]
+    origin: str = ""
 
 
 class BestFacts(_Facts):

@@ -4,22 +4,25 @@ import math
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
 from nmtlab.device import choose_device
-from nmtlab.errors import RecipeError
-from nmtlab.models.build import ModelText, build_model
+from nmtlab.errors import RecipeError, RunError
+from nmtlab.models.build import ModelText, build_model, model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.nn.private import private_language
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.statistics import statistics
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.training.transfer import freeze
 
 _PEAKS = {
     "GH200": 989e12, "H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12,
@@ -33,11 +36,40 @@ _NO_PRODUCT = re.compile(r".*embedding.*|output_weight")  # the output layer's r
 _EFFICIENCY = 0.4
 """Share of the machine's matrix-product speed that a training step reaches (measured: 0.3 to 0.55)."""
 
+_KEPT, _KEPT_LOW_RANK = (30, 4), (34, 5)
+"""Numbers that a token leaves for the gradient in a layer of both sides, times the width and the inner width (measured,
+and rounded up by a tenth).
+"""
+
+_MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
+"""Numbers that an optimiser keeps for each weight."""
+
 _FILLED = 0.9
 """Share of a batch that is not padding."""
 
 _VALIDATION_SHARE = 0.2
 """Time for decoding dev text, as a share of training time."""
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """What a training keeps in memory, in MiB: weights with their moving average if any, gradients and optimiser state
+    of the trained ones, a batch's activations, and the program itself.
+    """
+
+    weights: float
+    gradients: float
+    optimiser: float
+    activations: float
+    program: float = 450.0
+
+    @property
+    def total(self) -> float:
+        return self.weights + self.gradients + self.optimiser + self.activations + self.program
+
+    def __str__(self) -> str:
+        parts = (f"{name.name} {getattr(self, name.name):,.0f}" for name in fields(self))
+        return f"{self.total:,.0f} MiB ({', '.join(parts)})"
 
 
 @dataclass(frozen=True)
@@ -50,12 +82,14 @@ class CostEstimate:
     updates: int
     epochs: float
     minutes: float
-    memory_mib: float
+    memory: MemoryEstimate
     disk_mib: float
 
 
-def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
+def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline | None = None) -> CostEstimate:
     """Estimate the cost on this machine of training a recipe on one or more corpora for the maximal number of updates.
+
+    `continued` is the pipeline of a parent that the training goes on with.
 
     Raises:
         CorpusError: a corpus cannot be read.
@@ -72,7 +106,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
     copies = 2 if text.unk_copy_threshold else 1
     tokens = int(train["tokens"].sum() * tokens_per_word + 2 * pairs) * copies
-    model = _model(recipe, types, corpora)
+    model = _continued(recipe, continued) if continued else _model(recipe, types, corpora)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     padded = 2.0 * settings.batch_tokens
     if settings.batch_sentences:
@@ -81,9 +115,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
     updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
     operations = updates * update_operations(model, padded / 2, padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
-    wide = 30 * recipe.model.d_model + types[1] / 2 + 4 * recipe.model.inner_width
     averages = int(settings.average > 0)
-    activations = 4 * (padded / settings.accumulate) * wide
     return CostEstimate(
         pairs=pairs,
         tokens=tokens,
@@ -91,9 +123,55 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus) -> CostEstimate:
         updates=updates,
         epochs=updates * padded * _FILLED / tokens,
         minutes=seconds / 60,
-        memory_mib=(450 * 2**20 + (16 + 4 * averages) * parameters + activations) / 2**20,
+        memory=memory_of(model, recipe, padded / settings.accumulate),
         disk_mib=((16 + 4 * (averages + settings.keep_checkpoints)) * parameters + 4 * tokens) / 2**20,
     )
+
+
+def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryEstimate:
+    """Estimate the memory of training a model, with or without weights, on batches of so many padded tokens."""
+    assert not isinstance(recipe.model, PhraseSettings)
+    freeze(model, recipe.transfer)
+    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
+    trained = sum(size for size, is_trained in sizes if is_trained)
+    copies, mib = 1 + (recipe.training.average > 0), 4 / 2**20
+    layers = max(1, sum(recipe.model.depth) / 2)
+    kept = _KEPT_LOW_RANK if recipe.model.low_rank else _KEPT
+    wide = layers * (kept[0] * recipe.model.d_model + kept[1] * recipe.model.inner_width)
+    return MemoryEstimate(
+        weights=copies * sum(size for size, _ in sizes) * mib,
+        gradients=trained * mib,
+        optimiser=_MOMENTS[recipe.training.optimiser] * trained * mib,
+        activations=padded * (wide + len(model.output_ids) / 2) * mib,
+    )
+
+
+def check_fits(recipe: Recipe, parent: Pipeline) -> None:
+    """Check that a training that goes on from a parent with this pipeline fits into the memory that is free.
+
+    Raises:
+        RunError: it does not; the message says what would.
+    """
+    free, tokens = free_mib(), recipe.training.batch_tokens
+    memory = memory_of(_continued(recipe, parent), recipe, 2.0 * tokens)
+    if memory.total <= free:
+        return
+    room = (free - memory.total + memory.activations) / memory.activations
+    remedy = "train it on a larger machine, or choose a smaller model"
+    if room > 0:
+        remedy = f"set training.batch_tokens to {int(room * tokens)} at most, and training.accumulate higher"
+    elif not recipe.model.low_rank:
+        remedy = "try --recipe fine-tune-lora, which has fewer gradients and less of the optimiser's state"
+    raise RunError(f"the training needs about {memory} of memory, and {free:,.0f} MiB are free", remedy)
+
+
+def free_mib() -> float:
+    """Return the memory of this machine, in MiB, that programs can still have; infinite if unknown."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return math.inf
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable:")), math.inf)
 
 
 @lru_cache(maxsize=32)
@@ -101,6 +179,12 @@ def _training_sizes(corpus: ParallelCorpus, checksum: str) -> pd.DataFrame:
     """Return `sentences`, `tokens` and `types` of the training text by side; `checksum` is that of the corpus."""
     table = statistics(corpus)
     return table[table["split"] == "train"].set_index("side")[["sentences", "tokens", "types"]]
+
+
+def _continued(recipe: Recipe, parent: Pipeline) -> TranslationModel:
+    """Return the model that goes on from a parent with this pipeline; its weights take no memory."""
+    with torch.device("meta"):
+        return model_for(recipe, parent)
 
 
 def _model(recipe: Recipe, types: Sequence[int], corpora: Sequence[ParallelCorpus]) -> TranslationModel:

@@ -26,11 +26,15 @@ class Inherited:
 
 @dataclass(frozen=True)
 class Inheritance:
-    """What a child takes over from its parent, parameter by parameter; `weights` is the digest of the parent's."""
+    """What a child takes over from its parent, parameter by parameter.
+
+    `weights` is the digest of the parent's, and `origin` says what a continued parent was trained or imported from.
+    """
 
     parent: str
     weights: str | None
     parameters: tuple[Inherited, ...]
+    origin: str = ""
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Inheritance":

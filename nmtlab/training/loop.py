@@ -32,7 +32,7 @@ from nmtlab.training.schedules import Schedule
 from nmtlab.training.step import Stepper
 from nmtlab.training.stopping import NOISE, DevScore, EarlyStopping
 from nmtlab.training.stream import BatchStream
-from nmtlab.training.transfer import freeze, inherit
+from nmtlab.training.transfer import freeze, inherit, lineage
 from nmtlab.training.validation import DevScores, dev_scores, embedding_norms, g_values
 
 LOG_EVERY = 10
@@ -134,7 +134,8 @@ class Trainer:
         """Start from a parent's weights instead of those that were drawn, and save them: the parent may go."""
         settings, weights = self.recipe.transfer, parent.checkpoints.weights()[0]
         rows = inherit(self.model, self.run.pipeline, weights, parent.pipeline, settings, self.settings.seed)
-        inheritance = Inheritance(parent.name, parent.checkpoints.digest, tuple(rows))
+        origin = lineage(parent) if settings.continued else ""
+        inheritance = Inheritance(parent.name, parent.checkpoints.digest, tuple(rows), origin)
         if self.group.is_main:
             self.writer.save_inheritance(asdict(inheritance))
         self._save()

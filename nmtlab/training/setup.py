@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtlab.device import choose_device
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import open_run
@@ -20,8 +20,10 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText, check_texts, scored_dev
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
+from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.events import Ended, OnEvent, Preparing, ignore
+from nmtlab.training.cost import check_fits
+from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
@@ -84,12 +86,12 @@ def train(
 
     on_event(Preparing("checking the corpus"))
     corpora = open_corpora(recipe, corpus, workspace)
-    parent = None if resume and begun.checkpoints.has_weights("last") else _parent_of(recipe, workspace)
+    parent = None if resume and begun.checkpoints.has_weights("last") else parent_of(recipe, workspace)
     checked = group.on_main(lambda: _checked(recipe, corpora, parent, workspace, allow_overlap))
     if resume:
         check_same_text(begun, corpora, checked.checksums)
     else:
-        on_event(Preparing("learning the vocabulary"))
+        on_event(Preparing("counting the types" if recipe.transfer.continued else "learning the vocabulary"))
         facts = partial(environment, checked.checksums, device, group.size, checked.overlap)
         group.on_main(lambda: _create(folder, naming(recipe, corpora), corpora, parent, facts()))
     run = Run(folder)
@@ -102,6 +104,8 @@ def train(
             trainer.restore()
         if parent:
             on_event(trainer.inherit(parent))
+        if parent and recipe.transfer.continued:
+            on_event(Hint(_unknown(parent, run.pipeline, checked.parents_text_is_known)))
         trainer.train(on_event, should_stop, minutes)
     group.broadcast(None)  # the other processes wait until the run says how it ended
     return run
@@ -120,6 +124,7 @@ class _Checked(NamedTuple):
     dev: dict[Direction, DevText]
     overlap: dict[str, int]
     checksums: list[str]
+    parents_text_is_known: bool
 
 
 def _checked(
@@ -129,18 +134,34 @@ def _checked(
     trained, _ = _by_use(recipe, corpora)
     dev, overlap = check_texts(trained, allow_overlap)
     checksums = [text.checksum() for text in corpora]
+    known = True
     if parent:
         check_parent(parent, recipe, trained, checksums)
-        overlap |= _parent_overlap(parent, trained, workspace, allow_overlap)
-    return _Checked(dev, overlap, checksums)
+        if recipe.transfer.continued and choose_device(recipe.machine).type == "cpu":
+            check_fits(recipe, parent.pipeline)
+        shared = [target_overlap(parent, text, workspace) for text in trained]
+        known = None not in shared
+        overlap |= _parent_overlap(parent, zip(trained, shared, strict=True), allow_overlap)
+    return _Checked(dev, overlap, checksums, known)
+
+
+def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
+    """Return what a continued parent does not know of the text, and what is not known of the parent's."""
+    source, target = unknown_shares(pipeline)
+    said = f"unknown to {parent.name}: {source:.2%} of the source tokens and {target:.2%} of the target tokens"
+    unseen = "; its training text is not here: it may have seen sentences of dev and test"
+    return said if text_is_known else said + unseen
 
 
 def _create(
     folder: Path, recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, facts: Mapping[str, Any]
 ) -> None:
-    """Learn the vocabulary, and create the run."""
+    """Learn the vocabulary, or count the parent's, and create the run."""
     trained, also = _by_use(recipe, corpora)
-    pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent.pipeline if parent else None)
+    if parent and recipe.transfer.continued:
+        pipeline = parent.pipeline.recounted(*counts_in(parent.pipeline, *trained))
+    else:
+        pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent.pipeline if parent else None)
     Run.create(folder, recipe, facts, pipeline)
 
 
@@ -182,27 +203,34 @@ def _by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[Par
 
 
 def _parent_overlap(
-    parent: Run, trained: Sequence[ParallelCorpus], workspace: Workspace, allow_overlap: bool
+    parent: Run, shared: Iterable[tuple[ParallelCorpus, dict[str, int] | None]], allow_overlap: bool
 ) -> dict[str, int]:
-    """Return how many target sentences of dev and test the parent was trained on, by split.
+    """Return how many target sentences of dev and test, of corpora as of `target_overlap`, a parent was trained on.
 
     Raises:
         CorpusError: there are some, without `allow_overlap`.
     """
     counted: Counter[str] = Counter()
-    for corpus in trained:
-        found = target_overlap(parent, corpus, workspace) or {}
-        for split, number in found.items():
+    for corpus, found in shared:
+        for split, number in (found or {}).items():
             if not allow_overlap:
                 raise CorpusError(
                     f"parent {parent.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
                     "choose a parent with other text, or accept it with --allow-overlap",
                 )
-        counted.update(found)
+        counted.update(found or {})
     return {f"{split} (target side, in the parent's text)": number for split, number in counted.items()}
 
 
-def _parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:
+def parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:
+    """Return the run that a training starts from, if any.
+
+    Raises:
+        RecipeError: a run is to be continued, and none is named.
+        RunError: there is no such run.
+    """
+    if recipe.transfer.continued and not recipe.transfer.parent:
+        raise RecipeError("transfer.continued goes on training a run, and none is named", "name it with --from")
     return open_run(recipe.transfer.parent, workspace) if recipe.transfer.parent else None
 
 
@@ -233,8 +261,9 @@ def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
 
 
 def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> Mixture:
+    pipeline = run.pipeline.learned or run.pipeline
     texts = [
-        EncodedCorpus.open(workspace.cache, run.pipeline, text, checksum=checksum)
+        EncodedCorpus.open(workspace.cache, pipeline.directed(*text.direction), text, checksum=checksum)
         for text, checksum, named in zip(corpora, checksums, run.recipe.corpora, strict=True)
         if not named.vocabulary_only
     ]

@@ -12,12 +12,14 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.models.parts import has_one_table, part, vocabulary_side
+from nmtlab.nn.low_rank import is_low_rank, merged
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.inspection import shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.tags import language_tag
 from nmtlab.text.segmentation.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inherited
 from nmtlab.workspace import Workspace
@@ -25,6 +27,7 @@ from nmtlab.workspace import Workspace
 _FREE = {
     "model": {
         "dropout", "variational", "init", "init_range", "lexicon_reads_dropped", "length_gradient", "adapter_width",
+        "lora_rank",
     },
     "text": {
         "max_words", "max_subwords", "max_target_tokens", "min_frequency", "unk_copy_threshold", "vocabulary_size",
@@ -34,29 +37,56 @@ _FREE = {
 """Settings in which a child may differ: weights do not depend on them, and vocabularies are matched type by type."""
 
 
+def continued_recipe(parent: Run, recipe: Recipe) -> Recipe:
+    """Return the recipe that goes on training a run: its model, text and search, and otherwise that of a recipe.
+
+    The fields of the recipe's model section that its file sets replace the run's. An imported model's output keeps its
+    biases, as where it comes from: M2M-100 has none.
+    """
+    given = recipe.model.model_fields_set - {"family"}
+    changes: dict[str, object] = {f"model.{field}": getattr(recipe.model, field) for field in given}
+    changes |= {"transfer.parent": parent.name, "transfer.continued": True}
+    if parent.recipe.text.segmentation == "imported":
+        changes["transfer.output"] = "freeze"
+    sections = {name: getattr(parent.recipe, name) for name in ("model", "text", "search")}
+    return recipe.model_copy(update=sections).with_changes(changes)
+
+
 def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus], checksums: Sequence[str]) -> None:
     """Check that a run can be the parent of a training.
 
-    Adapters may be added to a parent on its text (Bapna and Firat 2019).
+    Adapters may be added to a parent on its text (Bapna and Firat 2019), and a parent can be continued on it.
 
     Raises:
         RunError: the parent has no weights, is not neural, or differs in target language, architecture or segmentation;
-            or it was trained on the child's text.
+            or it was trained on the child's text. A parent that is continued must have the child's languages and text
+            settings.
     """
-    adds_adapters = recipe.model.adapters and not parent.recipe.model.adapters
+    continued = recipe.transfer.continued
+    may_share = continued or (recipe.model.adapters and not parent.recipe.model.adapters)
     where, sources = f"parent {parent.name!r}", {corpus.source for corpus in trained}
     if not parent.recipe.model.neural:
         raise RunError(f"{where}: phrase-based, it has no weights", "choose a neural run")
     if not parent.checkpoints.has_weights():
         raise RunError(f"{where}: has no weights", "choose a run with weights, or pack it with --weights")
-    for named, checksum in zip(parent.recipe.corpora, parent.checksums, strict=True):
-        same = not named.vocabulary_only and checksum in checksums and named.source in sources
-        if same and not adds_adapters:
+    for named, checksum in parent.trained_on:
+        same = checksum in checksums and named.source in sources
+        if same and not may_share:
             raise RunError(f"{where}: was trained on the child's text, {named.name}", "choose a different parent")
     for target in (corpus.target for corpus in trained if corpus.target not in parent.pipeline.target.languages):
         known = ", ".join(parent.pipeline.target.languages)
-        raise RunError(f"{where}: translates into {known}, the child into {target}", f"choose a parent into {target}")
-    for section, free in _FREE.items():
+        raise RunError(
+            f"{where}: translates into {known}, the child into {target}",
+            _with_language(parent, "target", target) or f"choose a parent into {target}",
+        )
+    for source in (corpus.source for corpus in trained if corpus.source not in parent.pipeline.source.languages):
+        if continued:
+            known = ", ".join(parent.pipeline.source.languages)
+            raise RunError(
+                f"{where}: reads {known}, the text that it is to be continued on is in {source}",
+                _with_language(parent, "source", source) or f"choose a parent that reads {source}",
+            )
+    for section, free in (_FREE | ({"text": set()} if continued else {})).items():
         ours, theirs = (getattr(one, section).model_dump() for one in (recipe, parent.recipe))
         for field in theirs:
             if field not in free and ours.get(field) != theirs[field]:
@@ -66,6 +96,13 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
                 )
 
 
+def _with_language(parent: Run, side: str, language: str) -> str:
+    """Return how a parent gets a language that it knows but was not imported with; empty if it does not know it."""
+    tag = language_tag(language, parent.recipe.text.tag_form)
+    known = tag in parent.pipeline.source.vocabulary.tags and parent.recipe.text.segmentation == "imported"
+    return f"import the model again with --{side} {language} too" if known else ""
+
+
 def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) -> dict[str, int] | None:
     """Count the child's dev and test sentences whose target side the parent, if its text is here, was trained on.
 
@@ -73,23 +110,34 @@ def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) ->
         Split -> number of sentences, if any; None if a training text of the parent is not available.
     """
     found: Counter[str] = Counter()
-    for named, checksum in zip(parent.recipe.corpora, parent.checksums, strict=True):
-        if named.vocabulary_only:
-            continue
+    if parent.origin.imported:
+        return None
+    for named, checksum in parent.trained_on:
         try:
             theirs = ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
         except CorpusError:
             return None
         if theirs.checksum() != checksum:
             return None
-        found.update(shared_targets(theirs, corpus))
+        if checksum != corpus.checksum():  # its own text is compared pair by pair
+            found.update(shared_targets(theirs, corpus))
     return dict(found)
 
 
+def lineage(run: Run) -> str:
+    """Return a run's name with what it was imported from, or trained on and, if continued, from."""
+    if facts := run.origin.imported:
+        return f"{run.name}, imported from {facts['model']}"
+    names = ", ".join(dict.fromkeys(corpus.name for corpus, _ in run.trained_on))
+    before = (run.inheritance or {}).get("origin", "")
+    return f"{run.name}, trained on {names}{f', going on from {before}' if before else ''}"
+
+
 def freeze(model: TranslationModel, settings: TransferSettings) -> None:
-    """Exclude the frozen parts of a model from training."""
+    """Exclude the frozen parts of a model from training, and all weights but low-rank changes if it has some."""
+    low_rank = any(is_low_rank(name) for name, _ in model.named_parameters())
     for name, parameter in model.named_parameters():
-        if getattr(settings, part(name)) == "freeze":
+        if getattr(settings, part(name)) == "freeze" or (low_rank and not is_low_rank(name)):
             parameter.requires_grad_(False)
 
 
@@ -130,17 +178,19 @@ def inherit(
     Raises:
         RunError: a parameter is to be frozen that the parent lacks.
     """
-    parameters = dict(model.named_parameters())
+    parameters, weights = dict(model.named_parameters()), merged(weights)
     rows = parent_rows(model, pipeline, parent, settings, seed)
     reserved = {"source": pipeline.source.vocabulary.reserved, "target": pipeline.target.vocabulary.reserved}
-    report = []
+    report, low_rank = [], any(map(is_low_rank, parameters))
     for name, parameter in parameters.items():
         of, side = part(name), vocabulary_side(name)
         use = getattr(settings, of)
-        if name not in weights:  # of a language that the parent lacks, or of an adapter
+        if name not in weights:  # of a language that the parent lacks, of an adapter, or of a low-rank change
             if use == "freeze":
                 raise RunError(f"weight {name!r}: the parent lacks it", f"do not freeze it: set transfer.{of}=tune")
             use = "reset"
+        elif low_rank and use == "tune":
+            use = "freeze"
         kept = 0 if use == "reset" else _copy(parameter, weights[name], rows[side] if side else None)
         types = None if side is None else len(parameter) - reserved[side]
         report.append(Inherited(name, of, use, types, kept if side is None else max(0, kept - reserved[side])))
@@ -151,6 +201,8 @@ def parent_rows(
     model: TranslationModel, pipeline: Pipeline, parent: Pipeline, settings: TransferSettings, seed: int
 ) -> dict[str, np.ndarray]:
     """Return the parent's row for each type of a child, -1 for none, by side; arguments as of `inherit`."""
+    if settings.continued:
+        return {"source": np.arange(parent.source.size), "target": np.arange(parent.target.size)}
     known = parent.source.vocabulary
     if has_one_table(model):
         # One table, trained on both sides, in all languages.

@@ -32,7 +32,7 @@ def test_the_plan_is_the_estimate_of_the_changed_recipe(page):
     plan = page.plan.children[0].value
     assert f"{cost.pairs:,} pairs" in plan
     assert f"at most {cost.updates:,} updates" in plan
-    assert f"{cost.memory_mib:,.0f} MiB of memory, {cost.disk_mib:,.0f} MiB of disk" in plan
+    assert f"{cost.memory.total:,.0f} MiB of memory, {cost.disk_mib:,.0f} MiB of disk" in plan
     page.settings.value = ""
     page.recipe.value = "moses"
     assert "No estimate" in page.plan.children[0].value

@@ -62,8 +62,8 @@ def test_it_is_a_run_that_says_what_it_lacks(run):
     assert run.status == "imported"
     assert run.directions == [("de", "en")]
     assert run.origin.limitations == (
-        "imported from opus-tiny, it cannot be trained further and has no log of its training; the counts of its types "
-        "are unknown"
+        "imported from opus-tiny, it has no log of its training; the counts of its types are unknown; "
+        "'nmtlab train CORPUS --from RUN' goes on from it"
     )
     assert run.recipe.search == SearchSettings(beam_size=6, score="average")
     assert (run.recipe.model.placement, run.recipe.model.activation) == ("post", "swish")
@@ -114,11 +114,11 @@ def test_words_of_a_text_that_the_model_normalises_are_those_of_its_pieces(run):
     assert tokenizer.words("") == ([], [])
 
 
-def test_it_cannot_be_trained_further_nor_be_a_parent(run, tiny_corpus, tiny_recipe):
+def test_it_stays_as_it_is_and_its_subwords_do_not_extend(run, tiny_corpus, tiny_recipe):
     from nmtlab.workspace import Workspace
 
     workspace = Workspace(run.folder.parents[1])
-    with pytest.raises(RunError, match="an imported run cannot be trained further"):
+    with pytest.raises(RunError, match=r"an imported run stays as it is; go on from it .* --from opus"):
         train(run.name, tiny_recipe, tiny_corpus, workspace, resume=True)
     child = tiny_recipe.with_settings([f"transfer.parent={run.name}"])
     with pytest.raises(NmtlabError):
@@ -361,7 +361,7 @@ def test_the_command_imports_and_the_run_translates(marian_folder, tmp_path, mon
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     done = CliRunner().invoke(app, ["runs", "import", str(marian_folder), "--name", "opus"], catch_exceptions=False)
     assert done.exit_code == 0
-    assert done.output.startswith("run opus: de-en; imported from opus-tiny, it cannot be trained further")
+    assert done.output.startswith("run opus: de-en; imported from opus-tiny, it has no log of its training")
     listed = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False)
     assert "imported" in listed.output
     shown = CliRunner().invoke(app, ["runs", "show", "opus"], catch_exceptions=False)

@@ -1,5 +1,6 @@
 """Imported models against the transformers library, from which they come: tokens, logits and translations."""
 
+import copy
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,21 +12,32 @@ from conftest import WORDS
 
 from nmtlab.analysis.attention.heads import all_heads
 from nmtlab.errors import RunError
+from nmtlab.interchange.architectures import our_weights
+from nmtlab.interchange.export import export_model
 from nmtlab.interchange.folder import ModelFolder
 from nmtlab.interchange.huggingface import import_model
+from nmtlab.interchange.served import open_served
 from nmtlab.interchange.vocabularies import m2m_text, marian_text
+from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import on_device
 from nmtlab.models.recording import recorded_attention
-from nmtlab.recipe import SearchSettings
+from nmtlab.recipe import SearchSettings, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad
-from nmtlab.text.segmentation.vocabulary import EOS, UNK
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
+from nmtlab.training.parallel import Group
+from nmtlab.training.setup import train
+from nmtlab.training.step import Stepper
+from nmtlab.training.transfer import check_parent, continued_recipe, freeze
 from nmtlab.workspace import Workspace
 
 pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
 
+from support.foreign_folder import changed
 from support.foreign_models import m2m, marian
 
 MANY = ("en", "de", "gl")
@@ -204,6 +216,76 @@ def test_the_logits_are_the_same(imported, texts):
     torch.testing.assert_close(stepped, logits[:, after, columns].log_softmax(-1), atol=1e-5, rtol=1e-5)
 
 
+def updated(ours: Run, imported: Imported, texts, optimiser: str, start: int, frozen: list[str]) -> None:
+    """Make three updates in either program, in double precision, and compare losses and weights."""
+    changes = {f"transfer.{part}": "freeze" for part in frozen} | {
+        "training.optimiser": optimiser, "training.label_smoothing": 0.1, "training.clip_norm": 1e9,
+        "model.dropout": 0.0,
+    }  # fmt: skip
+    recipe, pipeline, theirs = ours.recipe.with_changes(changes), ours.pipeline, copy.deepcopy(imported.theirs).double()
+    model = model_for(recipe, pipeline).double().train()
+    load_weights(model, ours.checkpoints.weights()[0])
+    freeze(model, recipe.transfer)
+    theirs.get_input_embeddings().requires_grad_("source_embedding" not in frozen)
+    if imported.run.name.endswith("separate"):
+        theirs.model.decoder.embed_tokens.requires_grad_("target_embedding" not in frozen)
+    stepper = Stepper(model, recipe, pipeline, Group.init(torch.device("cpu")))
+    rate = 0.1 if optimiser == "sgd" else 1e-3
+    kind = torch.optim.SGD if optimiser == "sgd" else torch.optim.Adam
+    there = kind([parameter for parameter in theirs.parameters() if parameter.requires_grad], lr=rate)
+    columns, after = their_ids(ours, "target")[model.output_ids], 1 if imported.first is not None else 0
+    for step in range(1, 4):
+        source, target = (lines[4 * step - 4 : 4 * step] for lines in texts)
+        batch = batch_of(pad(pipeline.encode_source(source)), pad(pipeline.encode_target(target)))
+        ids, labels = imported.encode(source, target)
+        padding = theirs.config.pad_token_id
+        read = torch.cat((torch.full((len(labels), 1), start), labels[:, :-1]), dim=1)
+        mask = (ids != padding).long()
+        logits = theirs(input_ids=ids, attention_mask=mask, decoder_input_ids=read).logits
+        log_probs = logits[:, after:][labels[:, after:] != padding][:, columns].log_softmax(-1)
+        kept = torch.from_numpy(batch.target)[torch.from_numpy(batch.target) != PAD]
+        gold = log_probs.gather(1, model.output_index(kept.long())[:, None])
+        loss = -0.9 * gold.mean() - 0.1 * log_probs.mean()
+        there.zero_grad()
+        loss.backward()
+        there.step()
+        update = stepper.update(step, [batch], rate)
+        assert update.total.item() / update.counted_tokens == pytest.approx(loss.item(), rel=1e-5)
+    rows = their_ids(ours, "source"), their_ids(ours, "target")
+    expected = our_weights(theirs.state_dict(), recipe.model, rows)
+    moved = {name: not torch.equal(weight, ours.checkpoints.weights()[0][name]) for name, weight in expected.items()}
+    assert moved["encoder.0.attention.query.weight"]
+    assert moved["source_embedding.weight"] == ("source_embedding" not in frozen)
+    for name, weight in model.named_parameters():
+        torch.testing.assert_close(
+            weight.detach(), expected[name], atol=1e-5, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}"
+        )
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_three_updates_of_all_but_the_tables_are_the_same(imported, texts, optimiser):
+    start = imported.theirs.config.decoder_start_token_id
+    updated(imported.run, imported, texts, optimiser, start, ["source_embedding", "target_embedding", "output"])
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+@pytest.mark.parametrize("kind", ["marian", "m2m"])
+def test_three_updates_are_the_same_where_the_start_has_its_row(kind, optimiser, texts, tmp_path):
+    """Their start shares its row with padding, which they do not train as input, or with the end; ours has its own."""
+    folder, workspace = tmp_path / "model", Workspace(tmp_path / "data")
+    imported = (_marian if kind == "marian" else _m2m)(kind, folder, workspace, texts)
+    start = 0  # M2M-100's unused <s>
+    if kind == "marian":
+        start = imported.theirs.config.vocab_size
+        imported.theirs.resize_token_embeddings(start + 1)
+        imported.theirs.save_pretrained(folder)
+    changed(folder, decoder_start_token_id=start)
+    run = import_model(folder, "apart", workspace, *(tuple(side.languages) for side in (
+        imported.run.pipeline.source, imported.run.pipeline.target,
+    )))  # fmt: skip
+    updated(run, imported, texts, optimiser, start, ["output"])
+
+
 @torch.inference_mode()
 def test_every_attention_weight_is_the_same(imported, texts):
     model, pipeline = open_model(imported.run).model, imported.run.pipeline
@@ -263,3 +345,58 @@ def test_the_translations_are_the_same(imported, texts, beam):
         finished += hypothesis.finished
     assert same >= (LINES if beam == 1 else LINES - 1)
     assert finished > LINES / 2
+
+
+def test_a_run_that_goes_on_from_it_is_exported_and_read_again(imported, texts, tmp_path):
+    """A few updates on text of its direction; then the library, CTranslate2 and another import translate as it does."""
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    (source, target), parent = imported.run.direction, imported.run
+    workspace, folder = Workspace(parent.folder.parents[1]), tmp_path / "text"
+    for split, part in (("train", slice(100, 300)), ("dev", slice(20))):
+        for code, lines in ((source, texts[0]), (target, texts[1])):
+            write_lines(folder / f"{split}.{code}", lines[part])
+    changes = {
+        "training.validate_every": 5, "training.max_evaluations": 1, "training.batch_tokens": 300,
+        "training.learning_rate": 1e-3, "search.beam_size": 1, "search.score": "log-prob", "search.allow_empty": False,
+        "machine.threads": 1, "machine.device": "cpu",
+    }  # fmt: skip
+    recipe = continued_recipe(parent, named_recipe("fine-tune")).with_changes(changes)
+    text = ParallelCorpus.open(folder, source, target)
+    run = train(f"{parent.name}-child", recipe, text, workspace, allow_overlap=True)
+    assert not torch.equal(*(one.checkpoints.weights()[0]["decoder.0.attention.key.weight"] for one in (run, parent)))
+    export_model(run, "huggingface", tmp_path / "out")
+    card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    assert f"It was trained on text, going on from {parent.name}, imported from " in card
+    lines = texts[0][:LINES]
+    ours = [translation.text for translation in open_model(run).translate(lines)]
+    again = import_model(tmp_path / "out", "again", Workspace(tmp_path / "again"), (source,), (target,))
+    assert [translation.text for translation in open_model(again).translate(lines)] == ours
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    tag = {"source": f">>{target}<< ", "own": f">>{source}<< "}.get(recipe.text.target_tag, "")
+    for line, text in zip(lines, ours, strict=True):
+        ids = tokenizer([tag + line], return_tensors="pt")
+        assert ids.input_ids[0].tolist() == _swapped(run.pipeline.source_ids(line), model.config.pad_token_id)
+        after = int(recipe.text.target_tag == "own")
+        longest = ids.input_ids.shape[1] - 1 + recipe.search.extra_length + after
+        found = model.generate(**ids, num_beams=1, do_sample=False, min_new_tokens=1 + after, max_new_tokens=longest)
+        assert tokenizer.batch_decode(found, skip_special_tokens=True) == [text]
+    pytest.importorskip("ctranslate2")
+    assert [translation.text for translation in open_served(run).translate(lines)] == ours
+
+
+def _swapped(ids: list[int], padding: int) -> list[int]:
+    """Return ids of ours as an export has them: with another id for padding, it has swapped that and BOS."""
+    return [{PAD: padding, BOS: 1 - padding}.get(number, number) for number in ids]
+
+
+def test_a_language_that_it_was_not_imported_with_is_refused_with_what_would_do(imported, tmp_path):
+    """M2M-100 has the tag of a target language, which may become a source; an untagged model has one pair."""
+    (source, target), (_, *more) = imported.run.direction, [*imported.run.pipeline.target.languages, ""]
+    is_known = imported.run.recipe.text.target_tag == "own"
+    corpus = ParallelCorpus(tmp_path, target if is_known else "fr", more[0] if is_known else target)
+    remedy = f"import the model again with --source {target} too" if is_known else "choose a parent that reads fr"
+    recipe = continued_recipe(imported.run, named_recipe("fine-tune"))
+    with pytest.raises(RunError, match=f"reads {source}, .* is in {corpus.source}; {remedy}"):
+        check_parent(imported.run, recipe, [corpus], [""])

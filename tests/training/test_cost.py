@@ -25,7 +25,7 @@ def test_pairs_and_updates_are_exact_and_the_rest_is_positive(tiny_corpus, tiny_
     assert (estimate.pairs, estimate.updates) == (300, 60)
     words = sum(len(line.split()) for language in ("de", "en") for line in tiny_corpus.lines("train", language))
     assert estimate.tokens == words + 2 * 300  # and an EOS on either side
-    assert min(estimate.minutes, estimate.memory_mib, estimate.disk_mib, estimate.epochs) > 0
+    assert min(estimate.minutes, estimate.memory.total, estimate.disk_mib, estimate.epochs) > 0
 
 
 def test_twice_the_updates_take_twice_the_epochs(tiny_corpus, tiny_recipe):

@@ -50,7 +50,7 @@ def _described(cost: CostEstimate) -> str:
     return (
         f"Plan: {cost.pairs:,} pairs, {_short(cost.parameters)} parameters; at most {cost.updates:,} updates "
         f"({cost.epochs:,.0f} epochs) in {least} to {most} at the machine's present load; less if dev stops improving "
-        f"before. {_size(cost.memory_mib)} of memory, {_size(cost.disk_mib)} of disk."
+        f"before. {_size(cost.memory.total)} of memory, {_size(cost.disk_mib)} of disk."
     )
 
 

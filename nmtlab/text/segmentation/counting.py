@@ -1,6 +1,6 @@
 """Counts of a pipeline's types in a text that it was not learned on."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -10,7 +10,8 @@ import numpy as np
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.learning import blocks, usable_pairs
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.side import LanguageCounts, Side
+from nmtlab.text.segmentation.vocabulary import UNK
 
 
 def counted(pipeline: Pipeline, corpus: ParallelCorpus) -> Pipeline:
@@ -20,13 +21,34 @@ def counted(pipeline: Pipeline, corpus: ParallelCorpus) -> Pipeline:
         RunError: the pipeline does not know the corpus' languages.
         CorpusError: the text cannot be read.
     """
-    directed = pipeline.directed(*corpus.direction)
-    counts = tuple(np.zeros(size, dtype=np.int64) for size in (pipeline.source.size, pipeline.target.size))
-    for block in blocks(usable_pairs(corpus, pipeline.settings.max_words, Counter())):
-        source, target = zip(*block, strict=True)
-        _add(counts[0], directed.encode_source(source))
-        _add(counts[1], directed.encode_target(target))
-    return replace(pipeline, source=_with(pipeline.source, counts[0]), target=_with(pipeline.target, counts[1]))
+    (source,), (target,) = (counts.values() for counts in counts_in(pipeline, corpus))
+    return replace(pipeline, source=_with(pipeline.source, source), target=_with(pipeline.target, target))
+
+
+def counts_in(pipeline: Pipeline, *corpora: ParallelCorpus) -> tuple[LanguageCounts, LanguageCounts]:
+    """Return the counts of the types of either side in the training text of corpora; errors as of `counted`."""
+    sources: LanguageCounts = defaultdict(lambda: np.zeros(pipeline.source.size, dtype=np.int64))
+    targets: LanguageCounts = defaultdict(lambda: np.zeros(pipeline.target.size, dtype=np.int64))
+    for corpus in corpora:
+        directed = pipeline.directed(*corpus.direction)
+        for block in blocks(usable_pairs(corpus, pipeline.settings.max_words, Counter())):
+            source, target = zip(*block, strict=True)
+            _add(sources[corpus.source], directed.encode_source(source, origin=corpus.origin))
+            _add(targets[corpus.target], directed.encode_target(target))
+    return sources, targets
+
+
+def unknown_shares(pipeline: Pipeline) -> tuple[float, float]:
+    """Return the shares of source and target tokens of the counted text that are UNK, or can only be read, to it."""
+    allowed = np.any([*pipeline.allowed_by_language.values()], axis=0)
+    known = np.ones(pipeline.source.size, dtype=bool), allowed
+    return _unknown(pipeline.source, known[0]), _unknown(pipeline.target, known[1])
+
+
+def _unknown(side: Side, known: np.ndarray) -> float:
+    words = np.arange(side.size) >= side.vocabulary.reserved
+    counts, unknown = side.vocabulary.counts, side.vocabulary.counts[UNK]
+    return float((unknown + counts[words & ~known].sum()) / max(1, unknown + counts[words].sum()))
 
 
 def _add(counts: np.ndarray, ids: Sequence[Sequence[int]]) -> None:

@@ -17,8 +17,8 @@ from nmtlab.text.segmentation.learning import (
     learn_tokenizers,
     learn_vocabularies,
 )
-from nmtlab.text.segmentation.pipeline_files import MANIFEST, files_of, read_files
-from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.pipeline_files import MANIFEST, counted_files, files_of, read_counted, read_files
+from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
@@ -39,6 +39,8 @@ class Pipeline:
         source, target: the sides.
         inherited_targets: ids of the types that a parent can generate and the target side of the training text lacks.
         shortlist: number of most frequent target types that may be generated; 0 for all. It is not saved.
+        learned: the pipeline as it was learned, if the counts are those of another text; checksum, and the types that
+            may be generated, are still its.
     """
 
     settings: TextSettings
@@ -46,6 +48,7 @@ class Pipeline:
     target: Side
     inherited_targets: tuple[int, ...] = ()
     shortlist: int = 0
+    learned: "Pipeline | None" = None
 
     @classmethod
     def learn(
@@ -111,7 +114,8 @@ class Pipeline:
 
     def save(self, folder: Path | str) -> None:
         """Write the pipeline to `folder` as JSON, TSV and SentencePiece models, each file atomically."""
-        for name, content in self._files().items():
+        counted = counted_files(self.source, self.target) if self.learned else {}
+        for name, content in (counted | self._files()).items():
             with replacing(Path(folder) / name) as temporary:
                 temporary.write_bytes(content)
 
@@ -122,7 +126,15 @@ class Pipeline:
         Raises:
             RunError: a file is missing, or has changed since it was saved.
         """
-        return cls(*read_files(Path(folder)))
+        learned = cls(*read_files(Path(folder)))
+        counts = read_counted(Path(folder), learned.source, learned.target)
+        return learned.recounted(*counts) if counts else learned
+
+    def recounted(self, source: LanguageCounts, target: LanguageCounts) -> "Pipeline":
+        """Return the pipeline with the counts of its types in another text, by language."""
+        learned = self.learned or self
+        sides = learned.source.recounted(source), learned.target.recounted(target)
+        return replace(learned, source=sides[0], target=sides[1], learned=learned)
 
     def checksum(self) -> str:
         """Return the SHA-256 of the settings and everything learned."""
@@ -206,6 +218,8 @@ class Pipeline:
 
     def _trained(self, language: str) -> np.ndarray:
         """Return the types that may be generated in a language, without a shortlist."""
+        if self.learned:
+            return self.learned._trained(language)
         if self.settings.segmentation == "imported":
             return ~np.isin(np.arange(self.target.size), (PAD, BOS))
         allowed = (self.target.counts_in(language) > 0) | (not self.settings.target_vocabulary_mask)
@@ -270,7 +284,8 @@ class Pipeline:
         return words, [*([-1] * len(self._tags(language))), *indices] if indices else []
 
     def _files(self) -> dict[str, bytes]:
-        return files_of(self.settings, self.source, self.target, self.inherited_targets)
+        learned = self.learned or self
+        return files_of(learned.settings, learned.source, learned.target, learned.inherited_targets)
 
     def _check_untagged(self, lines: Iterable[str]) -> None:
         """Raise an error if a line begins with a language's tag, as it would in the program that the model is from."""
@@ -310,7 +325,9 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
             "choose bpe or unigram",
         )
     if parent is not None and parent.settings.segmentation == "imported":
-        raise RunError("an imported model cannot be a parent: its subwords do not extend", "choose a run trained here")
+        raise RunError(
+            "an imported model's subwords do not extend", "go on from it with its own: nmtlab train CORPUS --from RUN"
+        )
 
 
 def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:

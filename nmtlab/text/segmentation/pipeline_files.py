@@ -54,6 +54,28 @@ def read_files(folder: Path) -> Saved:
     return manifest.settings, *sides, manifest.inherited_targets
 
 
+def counted_files(*sides: Side) -> dict[str, bytes]:
+    """Return the files of the sides' counts in a text that they were not learned on, name -> content."""
+    named = zip(("source", "target"), sides, strict=True)
+    return {_counted_file(name): _counts_tsv(side.language_counts).encode() for name, side in named}
+
+
+def read_counted(folder: Path, *sides: Side) -> tuple[LanguageCounts, LanguageCounts] | None:
+    """Return what `counted_files` has of the sides of a pipeline; None if it has only the counts of its text.
+
+    Raises:
+        RunError: a file is missing or of another pipeline.
+    """
+    paths = [folder / _counted_file(name) for name in ("source", "target")]
+    if not any(path.exists() for path in paths):
+        return None
+    found = []
+    for path, side in zip(paths, sides, strict=True):
+        with reading(path, _REMEDY):
+            found.append(_counts_of(read_bytes(path).decode(), side.languages, side.size))
+    return found[0], found[1]
+
+
 class _Manifest(BaseModel):
     """The content of `pipeline.json`: settings and schema, languages, tags, and the SHA-256 of every other file."""
 
@@ -112,6 +134,11 @@ def _tokenizer_file(settings: TextSettings, side: str) -> str:
 def _counts_file(side: str) -> str:
     """Return the name of the file of a side's counts by language."""
     return f"{side}.languages.tsv"
+
+
+def _counted_file(side: str) -> str:
+    """Return the name of the file of a side's counts in a text that it was not learned on."""
+    return f"{side}.counted.tsv"
 
 
 def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:

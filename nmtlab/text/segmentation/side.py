@@ -1,7 +1,7 @@
 """One side of a text pipeline: from text to ids and back."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
 import numpy as np
@@ -54,6 +54,12 @@ class Side:
         tags = slice(len(SPECIALS), self.vocabulary.reserved)
         counts[tags] = self.vocabulary.counts[tags]
         return counts
+
+    def recounted(self, counts: LanguageCounts) -> "Side":
+        """Return the side with the counts of another text, by language; one that is not there has none."""
+        by_language = {code: counts.get(code, np.zeros(self.size, dtype=np.int64)) for code in self.languages}
+        vocabulary = replace(self.vocabulary, counts=np.sum([*by_language.values()], axis=0))
+        return replace(self, vocabulary=vocabulary, language_counts=by_language)
 
     def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
         """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""

@@ -1,0 +1,17 @@
+"""The maker of the Transformer's linear maps: shared, partly private, or with a low-rank change."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from nmtlab.nn.low_rank import LowRankLinear
+from nmtlab.nn.private import SharedLinear, SharedPrivateLinear
+
+Maps = Callable[[int, int], SharedLinear | SharedPrivateLinear]
+"""Makes a linear map, given the widths of its input and its output."""
+
+
+def linear_maps(share: float = 1.0, languages: Sequence[str] = (), rank: int = 0) -> Maps:
+    """Return the maker of maps with a share σ of units common to all languages; with a rank, all are."""
+    if rank:
+        return partial(LowRankLinear, rank=rank)
+    return SharedLinear if share == 1 else partial(SharedPrivateLinear, share=share, languages=languages)
