@@ -49,7 +49,9 @@ def test_what_the_beam_misses(start, served):
 
 
 def test_what_decided_a_word(start, served):
-    page = follow(start(), "Why this word?", served)
+    opened = start()
+    opened.locator("nav").get_by_text("Why", exact=False).first.click()
+    page = follow(opened, "Why this word?", served, within="nav")
     page.press("Which other words could it be, and by which terms?")
     word = page.page.locator('.nmtlab-tokens [data-token^="target:2:"]').first
     written = word.inner_text()

@@ -20,6 +20,10 @@ from nmtlab.workspace import Workspace
 
 TURKISH, FIXNORM, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "multi30k-de-en.small"
 FIRST_TURKISH = "2013 asla unutmayacağım bir yıl."
+FAR_OFF = "Onun fikir ve düşünceleri hayata bakış açımı değiştirdi."
+"""Where the attention of tied is farthest from its links."""
+BY_LENGTH = "Ondan çok şey öğrendim."
+"""Where the length of a vector alone decides a rare word."""
 EXAMPLE = "Example sentence, since no text of these runs is available: Ein Bäcker"
 
 
@@ -50,7 +54,7 @@ def test_attention_gives_a_run_without_a_text_an_example_and_leaves_out_other_pa
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     assert drawn(page) == ["small-tr-en, tied", "small-tr-en, fixnorm"]
     assert page.hint.value.startswith("2 of 3 shown: “multi30k-de-en, small” translates de-en. Rings: ")
-    assert page.sentences.source == FIRST_TURKISH
+    assert page.sentences.source == FAR_OFF
 
 
 @pytest.mark.full
@@ -116,7 +120,7 @@ def test_search_draws_an_example_of_the_runs_language_alone(workspace):
 def test_why_this_word_offers_the_texts_of_the_chosen_systems_languages(workspace):
     page = unfolded(LogitsPage(workspace))
     page.runs.table.choose([TURKISH, GERMAN])
-    for name, first in ((TURKISH, FIRST_TURKISH), (GERMAN, "Ein Bäcker")):
+    for name, first in ((TURKISH, BY_LENGTH), (GERMAN, "Ein Bäcker")):
         page.system.value = name
         assert page._message.value == ""
         assert page.sentences.source.startswith(first)
