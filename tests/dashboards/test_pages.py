@@ -127,7 +127,8 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     assert bool(figures(page)) == (name in stored)
 
 
-SLOW = {"languages", "detached"}  # one compares all sentences of four runs, the other erases all words of two hundred
+SLOW = {"languages", "detached", "attention"}
+"""They compare all sentences of four runs, erase all words of a hundred, and measure how far attention is off in each."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])
