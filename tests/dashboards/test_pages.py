@@ -128,7 +128,7 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
 
 
 SLOW = {"languages", "detached", "attention"}
-"""They compare all sentences of four runs, erase all words of a hundred, and measure how far attention is off in each."""
+"""They compare all sentences of four runs, erase all words of a hundred, and measure attention on whole texts."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])

@@ -101,6 +101,7 @@ def test_the_question_why_is_of_the_selected_target_token(opened):
     assert list(shapes(page.chart)) == [("y", 0.5), ("y2", 0.5)]
 
 
+@pytest.mark.full
 def test_another_sentence_has_no_token_selected_and_a_word_stays_selected(opened):
     page = opened("attention", address(token="target:3:going"))
     page.sentences.table.choose([5])
