@@ -18,6 +18,7 @@ def test_text_without_spaces_has_no_tokenized_bleu_under_any_code(language, toke
     assert compared["metric"].unique().tolist() == ["BLEU", "chrF", "chrF++"]
 
 
+@pytest.mark.full
 def test_text_of_a_language_without_spaces_that_was_tokenized_has_tokenized_bleu():
     line = "彼 は 英語 を 話 し ま す 。"
     assert score_texts([line], [[line]], "ja")["tokenized_bleu"] == pytest.approx(100)

@@ -389,13 +389,10 @@ def test_what_cannot_be_written_is_named_with_what_to_do(refused, nmtlab, data):
     assert refused("corpus", "stats", "x" * 5000).endswith("; choose a shorter name\n")
 
 
-def test_memory_that_is_not_there_is_a_line_that_says_what_to_lower(refused, tiny_corpus):
-    lines = (tiny_corpus.folder / "test.en").read_text(encoding="utf-8").splitlines()
-    for name in ("one.txt", "two.txt"):
-        Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    words = ("compare", "one.txt", "two.txt", "--corpus", "tiny", "--samples", 1_000_000)
-    with memory_of_at_most(8 << 20):
-        assert re.match(r"out of memory.*; reduce .* the beam, --samples", refused(*words))
+def test_memory_that_is_not_there_is_a_line_that_says_what_to_lower(refused):
+    with memory_of_at_most(100 << 20):
+        said = refused("evaluate", "whole", "--beam", 100_000)
+    assert re.match(r"out of memory.*; reduce .* the beam, --samples", said)
 
 
 def test_what_is_quoted_is_cut_in_the_middle(refused):

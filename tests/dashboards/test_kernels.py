@@ -121,6 +121,7 @@ def test_a_kernel_whose_fork_takes_long_becomes_an_ordinary_one(address, monkeyp
     assert become.call_args.args[1][-1] == "file.json"
 
 
+@pytest.mark.full
 def test_the_kernel_of_a_page_is_shut_down_if_no_browser_connects_to_it(monkeypatch):
     monkeypatch.setattr(culling, "_UNCLAIMED", 0.1)
 
