@@ -299,9 +299,12 @@ def thirty(tmp_path_factory, zoo) -> Workspace:
     """Runs in thirty languages."""
     workspace = Workspace(tmp_path_factory.mktemp("thirty"))
     for language in LANGUAGES:
-        recipe = shutil.copytree(zoo("trained").folder, workspace.runs / f"tiny-{language}-en") / "recipe.toml"
-        text = recipe.read_text(encoding="utf-8").replace('source = "de"', f'source = "{language}"')
-        recipe.write_text(text.replace('name = "tiny"', f'name = "tiny-{language}"'), encoding="utf-8")
+        folder = shutil.copytree(zoo("trained").folder, workspace.runs / f"tiny-{language}-en")
+        for name in ("recipe.toml", "vocabulary/pipeline.json"):
+            text = (folder / name).read_text(encoding="utf-8")
+            for before in ('source = "de"', '"source": "de"', 'name = "tiny"'):
+                text = text.replace(before, before.replace("de", language).replace("tiny", f"tiny-{language}"))
+            (folder / name).write_text(text, encoding="utf-8")
     return workspace
 
 
