@@ -41,10 +41,17 @@ def continued_recipe(parent: Run, recipe: Recipe) -> Recipe:
     """Return the recipe that goes on training a run: its model, text and search, and otherwise that of a recipe.
 
     The fields of the recipe's model section that its file sets replace the run's. An imported model's output keeps its
-    biases, as where it comes from: M2M-100 has none.
+    biases, as where it comes from: M2M-100 has none. The low-rank changes of the run are merged into its weights, and
+    there are new ones only if the recipe sets their rank.
+
+    Raises:
+        RunError: the run is phrase-based.
     """
+    if not parent.recipe.model.neural:
+        raise RunError(f"run {parent.name!r}: phrase-based, it has no weights", "choose a neural run")
     given = recipe.model.model_fields_set - {"family"}
-    changes: dict[str, object] = {f"model.{field}": getattr(recipe.model, field) for field in given}
+    changes: dict[str, object] = {"model.lora_rank": 0} if parent.recipe.model.low_rank else {}
+    changes |= {f"model.{field}": getattr(recipe.model, field) for field in given}
     changes |= {"transfer.parent": parent.name, "transfer.continued": True}
     if parent.recipe.text.segmentation == "imported":
         changes["transfer.output"] = "freeze"
@@ -69,6 +76,11 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
         raise RunError(f"{where}: phrase-based, it has no weights", "choose a neural run")
     if not parent.checkpoints.has_weights():
         raise RunError(f"{where}: has no weights", "choose a run with weights, or pack it with --weights")
+    if recipe.model.low_rank and recipe.model.adapters and not parent.recipe.model.adapters:
+        raise RunError(
+            f"{where}: has no adapters, and those of model.adapter_width would not be trained beside model.lora_rank",
+            "set one of them to 0",
+        )
     for named, checksum in parent.trained_on:
         same = checksum in checksums and named.source in sources
         if same and not may_share:
@@ -186,7 +198,7 @@ def inherit(
         of, side = part(name), vocabulary_side(name)
         use = getattr(settings, of)
         if name not in weights:  # of a language that the parent lacks, of an adapter, or of a low-rank change
-            if use == "freeze":
+            if use == "freeze" and not is_low_rank(name):
                 raise RunError(f"weight {name!r}: the parent lacks it", f"do not freeze it: set transfer.{of}=tune")
             use = "reset"
         elif low_rank and use == "tune":

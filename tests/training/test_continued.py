@@ -250,9 +250,11 @@ def test_a_merged_model_is_the_unmerged_one(low_rank, here):
 
 def test_low_rank_changes_are_exported_and_continued_as_merged(low_rank, here, tmp_path):
     again = train(f"{low_rank.name}-2", recipe_from(low_rank, model__lora_rank=0), opened(here), here)
-    begun = train(
-        f"{low_rank.name}-3", recipe_from(low_rank), opened(here), here, should_stop=lambda: True
-    ).checkpoints.weights("last")[0]
+    recipe = recipe_from(low_rank)
+    assert recipe.model.lora_rank == 0
+    begun = train(f"{low_rank.name}-3", recipe, opened(here), here, should_stop=lambda: True).checkpoints.weights(
+        "last"
+    )[0]
     theirs = merged(low_rank.checkpoints.weights()[0])
     assert again.checkpoints.weights("last")[0].keys() == theirs.keys()
     assert all(torch.equal(begun[name], theirs[name]) for name in theirs)
@@ -274,6 +276,22 @@ def test_low_rank_changes_that_do_not_fit_are_refused(here):
     with pytest.raises(NmtlabError, match=r"model.lora_rank: no such field; only models of family transformer have it"):
         continued_recipe(run, named_recipe("fine-tune-lora"))
     assert "none is named; name it with --from" in refused(here, named_recipe("fine-tune"), opened(here))
+    both = low_rank_recipe(run_of(here, "parent"), model__adapter_width=4)
+    assert "would not be trained beside model.lora_rank; set one of them to 0" in refused(here, both, opened(here))
+
+
+def test_low_rank_changes_of_frozen_parts_are_frozen(here):
+    parent = run_of(here, "parent")
+    recipe = low_rank_recipe(parent, transfer__encoder="freeze", training__max_evaluations=1)
+    weights = train("frozen-lora", recipe, opened(here), here).checkpoints.weights("last")[0]
+    moved = {name.partition(".")[0] for name, weight in weights.items() if "low_rank_up" in name and weight.any()}
+    assert moved == {"decoder"}
+
+
+def test_a_phrase_based_run_cannot_be_continued(here):
+    phrases = Run.create(here.runs / "phrases", named_recipe("moses"), {}, run_of(here, "parent").pipeline)
+    with pytest.raises(NmtlabError, match="run 'phrases': phrase-based, it has no weights; choose a neural run"):
+        recipe_from(phrases)
 
 
 # Memory
