@@ -14,7 +14,7 @@ from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import open_run
-from nmtlab.runs.run import Run
+from nmtlab.runs.run import TABLE, Run
 from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
@@ -156,13 +156,14 @@ def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
 def _create(
     folder: Path, recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, facts: Mapping[str, Any]
 ) -> None:
-    """Learn the vocabulary, or count the parent's, and create the run."""
+    """Learn the vocabulary, or count the parent's, and create the run; one that goes on keeps its parent's table."""
     trained, also = _by_use(recipe, corpora)
+    table = None
     if parent and recipe.transfer.continued:
-        pipeline = parent.pipeline.recounted(*counts_in(parent.pipeline, *trained))
+        pipeline, table = parent.pipeline.recounted(*counts_in(parent.pipeline, *trained)), parent.translation_table
     else:
         pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent.pipeline if parent else None)
-    Run.create(folder, recipe, facts, pipeline)
+    Run.create(folder, recipe, facts, pipeline, lambda unfinished: table.save(unfinished / TABLE) if table else None)
 
 
 def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> None:

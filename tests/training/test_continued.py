@@ -180,6 +180,16 @@ def test_a_parent_that_has_seen_dev_is_refused(here, tmp_path):
     assert "parent 'parent': was trained on 20 en sentences of dev" in message
 
 
+def test_a_translation_table_is_kept(here, tmp_path):
+    recipe = named_recipe("arthur").with_changes({"model.d_model": 8, **SHORT, "training.max_evaluations": 1})
+    first = train("tabled", recipe, opened(here), here)
+    folder = Path(shutil.copytree(opened(here).folder, tmp_path / "backwards"))
+    write_lines(folder / "train.de", reversed(list(opened(here).lines("train", "de"))))
+    again = train("tabled-2", recipe_from(first), ParallelCorpus.open(folder), here, should_stop=lambda: True)
+    tables = [(run.folder / "translation_table.safetensors").read_bytes() for run in (first, again)]
+    assert tables[0] == tables[1]
+
+
 def test_the_command_line_goes_on_from_a_run(here, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(here.data))
     words = ["train", "tiny", "--from", "opus", "--name", "said"]
