@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
-from nmtlab.training.transfer import check_parent, target_overlap
+from nmtlab.training.transfer import check_parent, target_overlap, texts_before
 from nmtlab.workspace import Workspace
 
 
@@ -139,9 +139,8 @@ def _checked(
         check_parent(parent, recipe, trained, checksums)
         if recipe.transfer.continued and choose_device(recipe.machine).type == "cpu":
             check_fits(recipe, parent.pipeline)
-        shared = [target_overlap(parent, text, workspace) for text in trained]
-        known = None not in shared
-        overlap |= _parent_overlap(parent, zip(trained, shared, strict=True), allow_overlap)
+        texts, known = texts_before(parent, workspace)
+        overlap |= _parent_overlap(parent, {text: target_overlap(texts, text) for text in trained}, allow_overlap)
     return _Checked(dev, overlap, checksums, known)
 
 
@@ -204,22 +203,22 @@ def _by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[Par
 
 
 def _parent_overlap(
-    parent: Run, shared: Iterable[tuple[ParallelCorpus, dict[str, int] | None]], allow_overlap: bool
+    parent: Run, shared: Mapping[ParallelCorpus, dict[str, int]], allow_overlap: bool
 ) -> dict[str, int]:
-    """Return how many target sentences of dev and test, of corpora as of `target_overlap`, a parent was trained on.
+    """Return how many target sentences of dev and test a parent was trained on, given those of each corpus.
 
     Raises:
         CorpusError: there are some, without `allow_overlap`.
     """
     counted: Counter[str] = Counter()
-    for corpus, found in shared:
-        for split, number in (found or {}).items():
+    for corpus, found in shared.items():
+        for split, number in found.items():
             if not allow_overlap:
                 raise CorpusError(
                     f"parent {parent.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
                     "choose a parent with other text, or accept it with --allow-overlap",
                 )
-        counted.update(found or {})
+        counted.update(found)
     return {f"{split} (target side, in the parent's text)": number for split, number in counted.items()}
 
 

@@ -1,8 +1,9 @@
 """Initial weights of a child from its parent (thesis 3.1; Zoph et al. 2016)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import torch
@@ -13,8 +14,9 @@ from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.models.parts import has_one_table, part, vocabulary_side
 from nmtlab.nn.low_rank import is_low_rank, merged
-from nmtlab.recipe import Recipe
+from nmtlab.recipe import CorpusSettings, Recipe
 from nmtlab.recipe.transfer import TransferSettings
+from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.inspection import shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -115,24 +117,50 @@ def _with_language(parent: Run, side: str, language: str) -> str:
     return f"import the model again with --{side} {language} too" if known else ""
 
 
-def target_overlap(parent: Run, corpus: ParallelCorpus, workspace: Workspace) -> dict[str, int] | None:
-    """Count the child's dev and test sentences whose target side the parent, if its text is here, was trained on.
+def texts_before(parent: Run, workspace: Workspace) -> tuple[list[ParallelCorpus], bool]:
+    """Return the texts here that a parent, and the runs it started from, were trained on; and whether these are all."""
+    texts: dict[tuple[str, str, str], ParallelCorpus | None] = {}
+    runs = list(_ancestry(parent, workspace))
+    for named, checksum in chain.from_iterable(run.trained_on for run in runs if run):
+        key = (checksum, named.source, named.target)
+        if not texts.get(key):
+            texts[key] = _text_as_it_was(named, checksum, workspace)
+    known = all(run and not run.origin.imported for run in runs) and None not in texts.values()
+    return [text for text in texts.values() if text], known
 
-    Returns:
-        Split -> number of sentences, if any; None if a training text of the parent is not available.
-    """
-    found: Counter[str] = Counter()
-    if parent.origin.imported:
-        return None
-    for named, checksum in parent.trained_on:
+
+def _ancestry(run: Run, workspace: Workspace) -> Iterator[Run | None]:
+    """Yield a run and those that it started from, the last one None if it is not here."""
+    yield run
+    names = {run.name}
+    while run.inheritance:
+        name = run.inheritance["parent"]
         try:
-            theirs = ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
-        except CorpusError:
-            return None
-        if theirs.checksum() != checksum:
-            return None
-        if checksum != corpus.checksum():  # its own text is compared pair by pair
-            found.update(shared_targets(theirs, corpus))
+            run = open_run(name, workspace)
+        except RunError:
+            name = run.name
+        if name in names:  # not here, or a newer run has its name
+            yield None
+            return
+        names.add(name)
+        yield run
+
+
+def _text_as_it_was(named: CorpusSettings, checksum: str, workspace: Workspace) -> ParallelCorpus | None:
+    """Return a corpus if it is here and has this checksum."""
+    try:
+        text = ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
+        return text if text.checksum() == checksum else None
+    except CorpusError:
+        return None
+
+
+def target_overlap(texts: Iterable[ParallelCorpus], corpus: ParallelCorpus) -> dict[str, int]:
+    """Count the child's dev and test sentences whose target side is in training texts: split -> number, if any."""
+    found: Counter[str] = Counter()
+    for text in texts:
+        if text.checksum() != corpus.checksum():  # its own text is compared pair by pair
+            found.update(shared_targets(text, corpus))
     return dict(found)
 
 

@@ -178,6 +178,16 @@ def test_a_parent_that_has_seen_dev_is_refused(here, tmp_path):
         write_lines(folder / f"train.{code}", [pair[place] for pair in pairs if pair not in pairs[:20]])
     message = refused(here, recipe_from(run_of(here, "parent")), ParallelCorpus.open(folder))
     assert "parent 'parent': was trained on 20 en sentences of dev" in message
+    other = tmp_path / "other"
+    other.mkdir()
+    for code in ("de", "en"):
+        write_lines(other / f"dev.{code}", list(corpus.lines("dev", code)))
+        write_lines(other / f"train.{code}", list(corpus.lines("dev", code)))
+    between = train(
+        "between", recipe_from(run_of(here, "parent")), ParallelCorpus.open(other), here, allow_overlap=True
+    )
+    message = refused(here, recipe_from(between), ParallelCorpus.open(folder))
+    assert "parent 'between': was trained on 20 en sentences of dev" in message
 
 
 def test_a_translation_table_is_kept(here, tmp_path):

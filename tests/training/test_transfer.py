@@ -1,8 +1,10 @@
 """A child begins with its parent's weights: which rows, which parts, and what it is trained on."""
 
+import json
 import random
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ from nmtlab.text.segmentation.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inheritance, Inherited
 from nmtlab.training.objective import training_objective
 from nmtlab.training.setup import train
-from nmtlab.training.transfer import inherit, parent_rows, shared_rows, target_overlap
+from nmtlab.training.transfer import inherit, parent_rows, shared_rows, target_overlap, texts_before
 from nmtlab.workspace import Workspace
 
 SISTER = {word: word.replace("ei", "i") + "o" for word in WORDS}
@@ -314,8 +316,15 @@ def test_target_sentences_that_the_parent_was_trained_on_are_refused_in_dev_and_
         train("leak", child, leaky, here)
     run = train("leak", child, leaky, here, allow_overlap=True)
     assert run.environment["overlap"] == {"dev (target side, in the parent's text)": 3}
-    assert target_overlap(run, leaky, here) == {}
-    assert target_overlap(Run(here.run_folder("parent")), leaky, Workspace(here.data.parent / "elsewhere")) is None
+    texts, known = texts_before(run, here)
+    assert ([text.name for text in texts], known) == (["leaky", "tiny"], True)
+    assert target_overlap(texts[:1], leaky) == {}
+    assert target_overlap(texts, leaky) == {"dev": 3}
+    assert texts_before(Run(here.run_folder("parent")), Workspace(here.data.parent / "elsewhere")) == ([], False)
+    orphan = Run(Path(shutil.copytree(run.folder, here.data.parent / "orphan")))
+    (orphan.folder / "inheritance.json").write_text(json.dumps({**run.inheritance, "parent": "gone"}))
+    texts, known = texts_before(orphan, here)
+    assert ([text.name for text in texts], known) == (["leaky"], False)
 
 
 def test_vocabularies_that_share_nothing_are_warned_of():
