@@ -47,6 +47,9 @@ _MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
 _FILLED = 0.9
 """Share of a batch that is not padding."""
 
+_LEAST_BATCH = 256
+"""Fewest tokens of a batch that training is advised with."""
+
 _VALIDATION_SHARE = 0.2
 """Time for decoding dev text, as a share of training time."""
 
@@ -97,25 +100,24 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
     """
     if isinstance(recipe.model, PhraseSettings):
         raise RecipeError("model.family = 'phrase': its cost cannot be estimated", "train it; it takes a few minutes")
-    train = sum(_training_sizes(corpus, corpus.checksum()) for corpus in corpora)
+    train = _sizes(corpora)
     pairs = int(train["sentences"]["source"])
     text, settings = recipe.text, recipe.training
     # By Zipf's law, one in k types occurs k times or more.
     seen = [int(train["types"][side]) // text.min_frequency for side in ("source", "target")]
     types = [text.vocabulary_size or (sum(seen) if text.joint else side) for side in seen]
-    tokens_per_word = 1.0 if text.segmentation == "word" else 1.35
     copies = 2 if text.unk_copy_threshold else 1
-    tokens = int(train["tokens"].sum() * tokens_per_word + 2 * pairs) * copies
+    tokens = _tokens(recipe, train) * copies
     model = _continued(recipe, continued) if continued else _model(recipe, types, corpora)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    padded = 2.0 * settings.batch_tokens
-    if settings.batch_sentences:
-        padded = min(padded, settings.batch_sentences * tokens / (copies * pairs * _FILLED))
-    padded *= settings.accumulate
+    freeze(model, recipe.transfer)
+    parameters, trained = _parameters(model)
+    batch = _padded(recipe, corpora)
+    padded = batch * settings.accumulate
     updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
     operations = updates * update_operations(model, padded / 2, padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
-    averages = int(settings.average > 0)
+    kept = (2 + settings.keep_checkpoints) * parameters
+    kept += (_MOMENTS[settings.optimiser] + (settings.average > 0)) * trained
     return CostEstimate(
         pairs=pairs,
         tokens=tokens,
@@ -123,8 +125,8 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
         updates=updates,
         epochs=updates * padded * _FILLED / tokens,
         minutes=seconds / 60,
-        memory=memory_of(model, recipe, padded / settings.accumulate),
-        disk_mib=((16 + 4 * (averages + settings.keep_checkpoints)) * parameters + 4 * tokens) / 2**20,
+        memory=memory_of(model, recipe, batch),
+        disk_mib=4 * (kept + tokens) / 2**20,
     )
 
 
@@ -132,35 +134,33 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
     """Estimate the memory of training a model, with or without weights, on batches of so many padded tokens."""
     assert not isinstance(recipe.model, PhraseSettings)
     freeze(model, recipe.transfer)
-    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
-    trained = sum(size for size, is_trained in sizes if is_trained)
-    copies, mib = 1 + (recipe.training.average > 0), 4 / 2**20
+    (parameters, trained), mib = _parameters(model), 4 / 2**20
     layers = max(1, sum(recipe.model.depth) / 2)
     kept = _KEPT_LOW_RANK if recipe.model.low_rank else _KEPT
     wide = layers * (kept[0] * recipe.model.d_model + kept[1] * recipe.model.inner_width)
     return MemoryEstimate(
-        weights=copies * sum(size for size, _ in sizes) * mib,
+        weights=(parameters + (recipe.training.average > 0) * trained) * mib,
         gradients=trained * mib,
         optimiser=_MOMENTS[recipe.training.optimiser] * trained * mib,
         activations=padded * (wide + len(model.output_ids) / 2) * mib,
     )
 
 
-def check_fits(recipe: Recipe, parent: Pipeline) -> None:
-    """Check that a training that goes on from a parent with this pipeline fits into the memory that is free.
+def check_fits(recipe: Recipe, parent: Pipeline, corpora: Sequence[ParallelCorpus]) -> None:
+    """Check that training on corpora, going on from a parent with this pipeline, fits into the memory that is free.
 
     Raises:
         RunError: it does not; the message says what would.
     """
-    free, tokens = free_mib(), recipe.training.batch_tokens
-    memory = memory_of(_continued(recipe, parent), recipe, 2.0 * tokens)
+    free, padded = free_mib(), _padded(recipe, corpora)
+    memory = memory_of(_continued(recipe, parent), recipe, padded)
     if memory.total <= free:
         return
-    room = (free - memory.total + memory.activations) / memory.activations
+    fitting = int((free - memory.total + memory.activations) / memory.activations * padded / 2)
     remedy = "train it on a larger machine, or choose a smaller model"
-    if room > 0:
-        remedy = f"set training.batch_tokens to {int(room * tokens)} at most, and training.accumulate higher"
-    elif not recipe.model.low_rank:
+    if fitting >= _LEAST_BATCH:
+        remedy = f"set training.batch_tokens to {fitting} at most, and training.accumulate higher"
+    elif recipe.model.family == "transformer" and not recipe.model.low_rank:
         remedy = "try --recipe fine-tune-lora, which has fewer gradients and less of the optimiser's state"
     raise RunError(f"the training needs about {memory} of memory, and {free:,.0f} MiB are free", remedy)
 
@@ -172,6 +172,32 @@ def free_mib() -> float:
     except OSError:
         return math.inf
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable:")), math.inf)
+
+
+def _parameters(model: TranslationModel) -> tuple[int, int]:
+    """Return how many numbers a model's weights have, and how many of them are trained."""
+    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
+    return sum(size for size, _ in sizes), sum(size for size, is_trained in sizes if is_trained)
+
+
+def _padded(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> float:
+    """Return the padded tokens of both sides of a batch."""
+    most, sentences = 2.0 * recipe.training.batch_tokens, recipe.training.batch_sentences
+    if not sentences:
+        return most
+    train = _sizes(corpora)
+    return min(most, sentences * _tokens(recipe, train) / (int(train["sentences"]["source"]) * _FILLED))
+
+
+def _tokens(recipe: Recipe, train: pd.DataFrame) -> int:
+    """Return the tokens of training text of these sizes, with EOS."""
+    tokens_per_word = 1.0 if recipe.text.segmentation == "word" else 1.35
+    return int(train["tokens"].sum() * tokens_per_word + 2 * int(train["sentences"]["source"]))
+
+
+def _sizes(corpora: Sequence[ParallelCorpus]) -> pd.DataFrame:
+    """Return the sizes of `_training_sizes`, summed over corpora."""
+    return sum(_training_sizes(corpus, corpus.checksum()) for corpus in corpora)
 
 
 @lru_cache(maxsize=32)

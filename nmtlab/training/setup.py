@@ -138,7 +138,7 @@ def _checked(
     if parent:
         check_parent(parent, recipe, trained, checksums)
         if recipe.transfer.continued and choose_device(recipe.machine).type == "cpu":
-            check_fits(recipe, parent.pipeline)
+            check_fits(recipe, parent.pipeline, trained)
         texts, known = texts_before(parent, workspace)
         overlap |= _parent_overlap(parent, {text: target_overlap(texts, text) for text in trained}, allow_overlap)
     return _Checked(dev, overlap, checksums, known)

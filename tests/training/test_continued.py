@@ -331,6 +331,10 @@ def test_the_estimate_counts_what_is_trained(parent, here):
     assert costs[0].memory.weights == pytest.approx(4 * size / 2**20)
     sgd = estimate_cost(full.with_changes({"training.optimiser": "sgd"}), opened(here), continued=parent.pipeline)
     assert sgd.memory.optimiser == 0
+    assert costs[0].disk_mib - sgd.disk_mib == pytest.approx(8 * (size - frozen) / 2**20)
+    averaged = estimate_cost(low.with_changes({"training.average": 1e-4}), opened(here), continued=parent.pipeline)
+    for more in (averaged.memory.weights - costs[1].memory.weights, averaged.disk_mib - costs[1].disk_mib):
+        assert more == pytest.approx(4 * changes / 2**20)
 
 
 def test_a_training_that_does_not_fit_says_what_would(here, monkeypatch):
@@ -340,9 +344,12 @@ def test_a_training_that_does_not_fit_says_what_would(here, monkeypatch):
     message = refused(here, large, opened(here))
     assert "of memory, and 600 MiB are free" in message
     tokens = int(re.search(r"set training.batch_tokens to (\d+) at most", message)[1])
-    check_fits(large.with_changes({"training.batch_tokens": tokens}), parent.pipeline)
+    check_fits(large.with_changes({"training.batch_tokens": tokens}), parent.pipeline, [opened(here)])
     with pytest.raises(NmtlabError):
-        check_fits(large.with_changes({"training.batch_tokens": tokens + 100}), parent.pipeline)
+        check_fits(large.with_changes({"training.batch_tokens": tokens + 100}), parent.pipeline, [opened(here)])
+    check_fits(large.with_changes({"training.batch_sentences": 8}), parent.pipeline, [opened(here)])
+    monkeypatch.setattr("nmtlab.training.cost.free_mib", lambda: 452.0)  # room for some 200 tokens
+    assert "try --recipe fine-tune-lora" in refused(here, large, opened(here))
     monkeypatch.setattr("nmtlab.training.cost.free_mib", lambda: 100.0)
     assert "try --recipe fine-tune-lora" in refused(here, large, opened(here))
     assert "choose a smaller model" in refused(here, low_rank_recipe(parent), opened(here))
