@@ -15,7 +15,6 @@ from nmtlab.recipe import Recipe, find_recipe
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.events import Event, OnEvent
 from nmtlab.training.tensorboard import event_writer
 from nmtlab.training.trackers import Tracker, tracker_writer
@@ -104,14 +103,16 @@ def train(
         nmtlab train CORPUS --from opus --recipe fine-tune-lora --name tuned-lora
     """
     workspace = Workspace.find()
+    if parent and from_:
+        raise RunError("--parent and --from: a run has one parent", "leave one of them out")
     changes = [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])]
     changes += [f'transfer.parent="{parent}"'] if parent else []
     further = [_further_corpus(one, workspace) for one in also or []]
     further += [{"name": one, "vocabulary_only": True} for one in vocabulary_from or []]
-    if parent and from_:
-        raise RunError("--parent and --from: a run has one parent", "leave one of them out")
     chosen = recipe or (_CONTINUED if from_ else _RECIPE)
     settings = _with_corpora(changed(_recipe(chosen, from_, workspace), changes, threads), further)
+    if parent and settings.transfer.continued:
+        raise RunError(f"--parent {parent}: recipe {chosen!r} goes on training a run", f"use --from {parent}")
     folder = workspace.corpus_folder(corpus)
     name = name or _default_name(f"{folder.resolve().name}.{Path(chosen).stem}.{settings.training.seed}")
     if resume:
@@ -120,13 +121,12 @@ def train(
         source, target = source or started.corpus.source, target or started.corpus.target
     text = ParallelCorpus.open(folder, source, target)
 
-    from nmtlab.training.setup import both_ways, open_corpora, parent_of  # after the names are checked: it loads torch
+    from nmtlab.training.setup import both_ways, open_corpora  # after the names are checked: it loads torch
 
     if both:
         settings = both_ways(settings, open_corpora(settings, text, workspace))
     if estimate:
-        run = parent_of(settings, workspace) if settings.transfer.continued else None
-        _print_cost(settings, open_corpora(settings, text, workspace), minutes, run.pipeline if run else None)
+        _print_cost(settings, open_corpora(settings, text, workspace), minutes, workspace)
         return
 
     from nmtlab.training.parallel import Group
@@ -195,12 +195,15 @@ def _watchers(writers: Sequence[OnEvent]) -> tuple[OnEvent, Callable[[], bool]]:
     return watch, should_stop
 
 
-def _print_cost(
-    recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None, continued: Pipeline | None
-) -> None:
+def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None, workspace: Workspace) -> None:
     from nmtlab.training.cost import estimate_cost, free_mib
+    from nmtlab.training.setup import by_use, parent_of
+    from nmtlab.training.transfer import check_parent
 
-    estimate = estimate_cost(recipe, *corpora, continued=continued)
+    parent = parent_of(recipe, workspace) if recipe.transfer.continued else None
+    if parent:
+        check_parent(parent, recipe, by_use(recipe, corpora)[0], [text.checksum() for text in corpora])
+    estimate = estimate_cost(recipe, *corpora, continued=parent.pipeline if parent else None)
     names = ", ".join(text.name for text in corpora)
     print(f"corpus      {names}: {estimate.pairs:,} pairs, about {estimate.tokens:,} tokens")
     print(f"parameters  {estimate.parameters:,}")

@@ -131,7 +131,7 @@ def _checked(
     recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, workspace: Workspace, allow_overlap: bool
 ) -> _Checked:
     """Check the corpora of a training, and its parent."""
-    trained, _ = _by_use(recipe, corpora)
+    trained, _ = by_use(recipe, corpora)
     dev, overlap = check_texts(trained, allow_overlap)
     checksums = [text.checksum() for text in corpora]
     known = True
@@ -156,7 +156,7 @@ def _create(
     folder: Path, recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, facts: Mapping[str, Any]
 ) -> None:
     """Learn the vocabulary, or count the parent's, and create the run; one that goes on keeps its parent's table."""
-    trained, also = _by_use(recipe, corpora)
+    trained, also = by_use(recipe, corpora)
     table = None
     if parent and recipe.transfer.continued:
         pipeline, table = parent.pipeline.recounted(*counts_in(parent.pipeline, *trained)), parent.translation_table
@@ -193,7 +193,7 @@ def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -
     return opened
 
 
-def _by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[ParallelCorpus], list[ParallelCorpus]]:
+def by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[ParallelCorpus], list[ParallelCorpus]]:
     """Return the training corpora, and those from which only subwords are learned."""
     trained: list[ParallelCorpus] = []
     vocabulary_only: list[ParallelCorpus] = []

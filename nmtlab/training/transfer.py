@@ -21,7 +21,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.checks.inspection import shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.tags import language_tag
+from nmtlab.text.segmentation.tags import language_tag, origin_tag
 from nmtlab.text.segmentation.vocabulary import Vocabulary
 from nmtlab.training.inheritance import Inherited
 from nmtlab.workspace import Workspace
@@ -100,6 +100,8 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
                 f"{where}: reads {known}, the text that it is to be continued on is in {source}",
                 _with_language(parent, "source", source) or f"choose a parent that reads {source}",
             )
+    if continued:
+        _check_pipeline_is_kept(parent, recipe, trained)
     for section, free in (_FREE | ({"text": set()} if continued else {})).items():
         ours, theirs = (getattr(one, section).model_dump() for one in (recipe, parent.recipe))
         for field in theirs:
@@ -108,6 +110,19 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
                     f"{where}: {section}.{field} is {theirs[field]!r}, but {ours.get(field)!r} in the child",
                     f"train the child with --set {section}.{field}={theirs[field]}",
                 )
+
+
+def _check_pipeline_is_kept(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus]) -> None:
+    """Raise `RunError` if a training that goes on from a parent would need other subwords or tags than the parent's."""
+    where = f"parent {parent.name!r}"
+    if named := next((corpus.name for corpus in recipe.corpora if corpus.vocabulary_only), ""):
+        raise RunError(
+            f"{where}: a run that goes on from it has its subwords, and learns none from {named}",
+            "leave out --vocabulary-from",
+        )
+    known = parent.pipeline.source.vocabulary.tags
+    if unknown := next((one.origin for one in trained if one.origin and origin_tag(one.origin) not in known), ""):
+        raise RunError(f"{where}: does not know the tag {origin_tag(unknown)}", "leave out the origin of the corpus")
 
 
 def _with_language(parent: Run, side: str, language: str) -> str:

@@ -169,6 +169,15 @@ def test_what_does_not_fit_is_refused(parent, here, tmp_path):
     assert "translates into en, the child into fr; choose a parent into fr" in message
 
 
+def test_other_subwords_or_tags_than_the_parents_are_refused(here):
+    recipe = recipe_from(run_of(here, "parent"))
+    tagged = recipe.with_changes({"corpus.origin": "synthetic"})
+    message = refused(here, tagged, opened(here))
+    assert "does not know the tag <origin:synthetic>; leave out the origin of the corpus" in message
+    more = recipe.with_changes({"more_corpora": [{"name": "tiny", "vocabulary_only": True}]})
+    assert "has its subwords, and learns none from tiny; leave out --vocabulary" in refused(here, more, opened(here))
+
+
 def test_a_parent_that_has_seen_dev_is_refused(here, tmp_path):
     corpus = opened(here)
     folder = Path(shutil.copytree(corpus.folder, tmp_path / "leaky"))
@@ -213,6 +222,10 @@ def test_the_command_line_goes_on_from_a_run(here, monkeypatch):
     assert recipe.model == run_of(here, "opus").recipe.model
     both = CliRunner().invoke(app, ["train", "tiny", "--from", "opus", "--parent", "parent"])
     assert "--parent and --from: a run has one parent" in str(both.exception)
+    mixed = CliRunner().invoke(app, ["train", "tiny", "--parent", "opus", "--recipe", "fine-tune"])
+    assert "recipe 'fine-tune' goes on training a run; use --from opus" in str(mixed.exception)
+    words = ["train", "tiny", "--from", "opus", "--estimate", "--set", "model.d_ff=8"]
+    assert "model.d_ff is" in str(CliRunner().invoke(app, words).exception)
 
 
 def test_adapters_are_added_to_frozen_parts(parent, here):
