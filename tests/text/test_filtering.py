@@ -6,10 +6,13 @@ import random
 import pytest
 
 from nmtlab.errors import CorpusError
+from nmtlab.evaluation import alignment_error
+from nmtlab.text.artificial import write_corpus
 from nmtlab.text.corpora.cleaning import Limits, normalise
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.filtering import KEPT, Filter, Filtered, filter_corpus, filtered
 from nmtlab.text.corpora.lines import write_lines, write_pairs
+from nmtlab.text.corpora.links import gold_links, has_gold_links
 
 PAIRS = {
     "fayl": "file",  # kept
@@ -111,6 +114,20 @@ def test_a_new_corpus_has_what_is_kept_and_dev_and_test_as_they_are(corpus, tmp_
     assert stored["options"]["alike"] == 0.7
     assert stored["options"]["languages"] is True
     assert stored["checksum"] == new.checksum()
+
+
+def test_gold_links_of_dev_and_test_are_kept(tmp_path):
+    write_corpus(tmp_path / "made", ["qaa"], train=30, dev=10, test=5)
+    made = ParallelCorpus.open(tmp_path / "made")
+    chosen = Filter(Limits(8))
+    filter_corpus(tmp_path / "new", made, chosen, Filtered(chosen.limits))
+    new = ParallelCorpus.open(tmp_path / "new")
+    assert 0 < new.count("train") < 30
+    for split in ("dev", "test"):
+        gold = gold_links(new, split)
+        assert gold == gold_links(made, split)
+        assert alignment_error(gold, gold).error_rate == 0
+    assert not has_gold_links(new, "train")
 
 
 def test_filtering_twice_drops_nothing_more(corpus, tmp_path):

@@ -157,7 +157,9 @@ def filtered(corpus: ParallelCorpus, chosen: Filter, found: Filtered) -> Iterato
 
 
 def filter_corpus(folder: Path | str, corpus: ParallelCorpus, chosen: Filter, found: Filtered) -> ImportReport:
-    """Write the corpus `folder` atomically: the training pairs that a filter keeps, and dev and test as they are.
+    """Write the corpus `folder` atomically: the training pairs that a filter keeps, dev and test as they are.
+
+    Gold data of dev and test is copied with them.
 
     Args:
         folder: must not exist.
@@ -181,6 +183,9 @@ def filter_corpus(folder: Path | str, corpus: ParallelCorpus, chosen: Filter, fo
         held_out = {split: corpus.count(split) for split in corpus.splits if split != "train"}
         for path in chain.from_iterable(map(corpus.files, held_out)):
             shutil.copyfile(path, temporary / path.name)
+        for path in chain.from_iterable((corpus.folder / "gold").glob(f"{split}.*") for split in held_out):
+            (temporary / "gold").mkdir(exist_ok=True)
+            shutil.copyfile(path, temporary / "gold" / path.name)
         report.kept = {"train": kept, **held_out}
         report.dropped["train"] = Counter({reason: number for reason, number in found.pairs.items() if reason})
         report.save(temporary)
