@@ -1,4 +1,7 @@
-"""Optional logging to trackio or to Weights & Biases, whose functions have the same names and arguments."""
+"""Optional logging to trackio or to Weights & Biases, whose functions have the same names and arguments.
+
+Except that Weights & Biases knows a run that is resumed by its id, and trackio by its name.
+"""
 
 from importlib import import_module
 from typing import Any, Literal
@@ -26,11 +29,12 @@ def tracker_writer(package: Tracker, name: str, settings: dict[str, Any]) -> OnE
         raise missing_package(package) from error
 
     is_open = False
+    known_by = {"id": name} if package == "wandb" else {}
 
     def write(event: Event) -> None:
         nonlocal is_open
         if isinstance(event, Prepared):
-            tracker.init(project="nmtlab", name=name, config=settings, resume="allow")
+            tracker.init(project="nmtlab", name=name, config=settings, resume="allow", **known_by)
             is_open = True
         elif isinstance(event, Progress | Validated):
             tracker.log(curves(event), step=event.step)

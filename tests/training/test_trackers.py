@@ -27,7 +27,7 @@ DEV = {"dev/bleu": 12.5, "dev/perplexity": 30.0, "dev/chrf": 40.0, "dev/bleu/gl-
 
 @pytest.fixture
 def calls(monkeypatch) -> list:
-    """The calls of a package `wandb` that only notes them."""
+    """The calls of packages `wandb` and `trackio` that only note them."""
     found: list = []
     package = SimpleNamespace(
         init=lambda **given: found.append(("init", given)),
@@ -35,6 +35,7 @@ def calls(monkeypatch) -> list:
         finish=lambda: found.append(("finish",)),
     )
     monkeypatch.setitem(sys.modules, "wandb", package)
+    monkeypatch.setitem(sys.modules, "trackio", package)
     return found
 
 
@@ -43,11 +44,19 @@ def test_every_point_is_logged_at_its_update_between_init_and_finish(calls):
     for event in EVENTS:
         write(event)
     assert calls == [
-        ("init", {"project": "nmtlab", "name": "first", "config": {"model.heads": 2}, "resume": "allow"}),
+        (
+            "init",
+            {"project": "nmtlab", "name": "first", "config": {"model.heads": 2}, "resume": "allow", "id": "first"},
+        ),
         ("log", 10, TRAIN),
         ("log", 10, DEV),
         ("finish",),
     ]
+
+
+def test_trackio_which_knows_runs_by_name_is_given_no_id(calls):
+    tracker_writer("trackio", "first", {})(EVENTS[1])
+    assert calls == [("init", {"project": "nmtlab", "name": "first", "config": {}, "resume": "allow"})]
 
 
 def test_a_training_without_updates_is_not_logged(calls):
