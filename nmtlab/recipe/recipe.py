@@ -65,7 +65,7 @@ class Recipe(Section):
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
         if self.model.neural and self.model.low_rank and not self.transfer.continued:
             raise ValueError(
-                "model.lora_rank changes the weights of a parent, and there is none; go on from a run with "
+                "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
         one_table = self.model.family == "transformer" and self.text.joint and self.model.shared_embeddings

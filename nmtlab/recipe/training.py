@@ -71,7 +71,7 @@ class TrainingSettings(Section):
     """Updates between evaluations (the thesis' 'epoch', Table 3.11); 0: at the end of every pass over the text."""
 
     select_by: Literal["bleu", "chrf", "perplexity"] = "bleu"
-    """Dev score that decides the best checkpoint, patience and decay; perplexity decides if it is equal or below 1."""
+    """Dev score for best checkpoint, patience and decay; perplexity decides where scores are equal or both below 1."""
 
     keep_checkpoints: int = Field(0, ge=0, le=1000)
     """Last evaluated checkpoints kept besides the best and the last, for 'nmtlab runs average'."""

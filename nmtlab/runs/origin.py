@@ -50,7 +50,7 @@ class Origin:
         for kind, facts in (("a packed", self.packed), ("an imported", self.imported)):
             if facts:
                 raise RunError(
-                    f"run {name!r}: {kind} run stays as it is",
+                    f"run {name!r}: cannot be resumed: {kind} run stays as it is",
                     f"go on from it in a new run: nmtlab train CORPUS --from {name}",
                 )
 

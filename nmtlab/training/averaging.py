@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.errors import RunError
+from nmtlab.nn.low_rank import merged
 from nmtlab.runs.log import write_log
 from nmtlab.runs.run import INHERITANCE, TABLE, Run
 from nmtlab.runs.tensors import checkpoint_path, load_digest, save_tensors
@@ -73,6 +74,8 @@ class MovingAverage:
 def average_checkpoints(run: Run, folder: Path, last: int | None = None) -> Run:
     """Make a run whose weights are the mean of checkpoints that a training kept; its log names them.
 
+    Low-rank changes are merged into the weights: the mean of products is not the product of means.
+
     Args:
         run: trained with `training.keep_checkpoints`.
         folder: of the new run.
@@ -93,7 +96,7 @@ def average_checkpoints(run: Run, folder: Path, last: int | None = None) -> Run:
     origin = {"run": run.name, "steps": steps, "weights": [load_digest(kept[step]) for step in steps]}
 
     def fill(unfinished: Path) -> None:
-        mean = mean_weights([run.checkpoints.kept_weights(step) for step in steps])
+        mean = mean_weights([merged(run.checkpoints.kept_weights(step)) for step in steps])
         save_tensors(checkpoint_path(unfinished, "best"), mean, {"step": steps[-1]})
         end = {"kind": "end", "step": steps[-1], "status": "finished", "seconds": seconds, "mean_of": origin}
         write_log(unfinished / METRICS, [end])
@@ -101,7 +104,8 @@ def average_checkpoints(run: Run, folder: Path, last: int | None = None) -> Run:
             if (run.folder / name).exists():
                 shutil.copyfile(run.folder / name, unfinished / name)
 
-    return Run.create(folder, run.recipe, run.environment, run.pipeline, fill)
+    recipe = run.recipe.with_changes({"model.lora_rank": 0}) if run.recipe.model.low_rank else run.recipe
+    return Run.create(folder, recipe, run.environment, run.pipeline, fill)
 
 
 def mean_weights(checkpoints: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

@@ -268,10 +268,8 @@ def test_a_packed_run_is_not_trained_any_further(tiny_corpus, tiny_recipe, run, 
     packed = unpack(pack(run, tmp_path / "packed.tar.xz"), workspace, "packed")
     before = files(packed.folder)
     message = refused(train, "packed", tiny_recipe, tiny_corpus, workspace, resume=True)
-    assert (
-        message
-        == "run 'packed': a packed run stays as it is; go on from it in a new run: nmtlab train CORPUS --from packed"
-    )
+    problem = "run 'packed': cannot be resumed: a packed run stays as it is"
+    assert message == f"{problem}; go on from it in a new run: nmtlab train CORPUS --from packed"
     assert files(packed.folder) == before
     same_to_read(packed, run)
 

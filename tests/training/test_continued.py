@@ -27,6 +27,7 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
+from nmtlab.training.averaging import average_checkpoints
 from nmtlab.training.cost import check_fits, estimate_cost
 from nmtlab.training.events import Hint
 from nmtlab.training.parallel import Group
@@ -300,7 +301,7 @@ def test_low_rank_changes_are_exported_and_continued_as_merged(low_rank, here, t
 
 
 def test_low_rank_changes_that_do_not_fit_are_refused(here):
-    with pytest.raises(NmtlabError, match=r"model.lora_rank changes the weights of a parent, and there is none"):
+    with pytest.raises(NmtlabError, match=r"model.lora_rank .* needs a run to go on from"):
         named_recipe("transformer-small").with_changes({"model.lora_rank": 2})
     with pytest.raises(NmtlabError, match="lora_rank needs maps that all languages share"):
         low_rank_recipe(run_of(here, "parent"), model__attention_share=0.5)
@@ -325,6 +326,18 @@ def test_a_phrase_based_run_cannot_be_continued(here):
     phrases = Run.create(here.runs / "phrases", named_recipe("moses"), {}, run_of(here, "parent").pipeline)
     with pytest.raises(NmtlabError, match="run 'phrases': phrase-based, it has no weights; choose a neural run"):
         recipe_from(phrases)
+
+
+def test_merged_weights_are_averaged(here):
+    recipe = low_rank_recipe(run_of(here, "parent"), training__keep_checkpoints=2)
+    run = train("kept-lora", recipe, opened(here), here)
+    mean = average_checkpoints(run, here.runs / "mean-lora")
+    theirs = [merged(run.checkpoints.kept_weights(step)) for step in run.checkpoints.kept]
+    found, name = mean.checkpoints.weights()[0], "encoder.0.attention.query.weight"
+    assert not torch.equal(theirs[0][name], theirs[1][name])
+    torch.testing.assert_close(found[name], (theirs[0][name] + theirs[1][name]) / 2)
+    assert not any(map(is_low_rank, found))
+    assert open_model(mean).translate(["ein hund"])
 
 
 # Memory
