@@ -242,7 +242,8 @@ def test_scores_of_sentences_that_do_not_fit_are_refused(call, lines, problem):
         ((*COMPARE, "--lower-is-better", "TER"), "--lower-is-better TER: no such metric; give --segment-scores, too"),
         ((*COMPARE, "--frequency-text", "none", "--html", "p.html"), "none: not found; check the name"),
         ((*COMPARE, "--frequency-text", "t.tsv"), "--frequency-text: belongs to --html; add --html, or leave it out"),
-        ((*COMPARE, "--beam", 8), "--beam: belongs to a run"),
+        ((*COMPARE, "--beam", 8), "--beam: belongs to a run; add a run, or leave it out"),
+        (("evaluate", "a.txt", "--reference", "ref.en", "--beam", 8), "--beam: belongs to a run"),
         ((*COMPARE, "--segment-scores", "chrF=t.tsv"), "t.tsv: chrF is computed here, too; name it otherwise"),
         ((*COMPARE, "--target", "english"), "--target english: no code of a language; give one such as en"),
         (
