@@ -17,7 +17,18 @@ from nmtlab.analysis.comparison.files import (
     text_of_split,
 )
 from nmtlab.cli.answer import Answer, Json, print_answer
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
+from nmtlab.cli.options import (
+    Beam,
+    Set,
+    Source,
+    Split,
+    Target,
+    Threads,
+    check_belongs,
+    open_text,
+    run_recipe,
+    sentence_bar,
+)
 from nmtlab.cli.scored import (
     FIELDS,
     Asked,
@@ -146,6 +157,9 @@ def compare(
     if twice := sorted({name for name in systems if systems.count(name) > 1}):
         raise NmtlabError(f"{twice[0]!r} is named twice", "name each system once")
     runs = {} if reference else _opened(systems, Workspace.find())
+    check_belongs("--reference", reference, {"--source-text": source_text})
+    check_belongs("--html", html, {"--frequency-text": frequency_text})
+    check_belongs("a run", runs, {"--beam": beam, "--set": set_, "--threads": threads})
     on: ParallelCorpus | None
     if runs:
         _, on = open_text(next(iter(runs.values())), Workspace.find(), corpus, source, target)

@@ -12,7 +12,18 @@ from nmtlab.analysis.access.needs import overlap_warning
 from nmtlab.analysis.comparison.compared import Given
 from nmtlab.analysis.comparison.files import ScoredText, read_translations, text_of_split
 from nmtlab.cli.answer import Answer, Json, print_answer
-from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
+from nmtlab.cli.options import (
+    Beam,
+    Set,
+    Source,
+    Split,
+    Target,
+    Threads,
+    check_belongs,
+    open_text,
+    run_recipe,
+    sentence_bar,
+)
 from nmtlab.cli.scored import (
     FIELDS,
     Asked,
@@ -119,6 +130,7 @@ def evaluate(
         raise NmtlabError("--all-directions: scores a run on all its corpora", remedy)
     asked = Asked(ter, spbleu, segment_scores or [], lower_is_better or [])
     if reference or Path(run).is_file():
+        check_belongs("a run", None, {"--beam": beam, "--set": set_, "--threads": threads})
         text, _ = text_of([run], reference, corpus, split, source, target)
         _print(_of_file(Path(run), text, asked), json)
         return

@@ -3,7 +3,7 @@
 import math
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -116,6 +116,13 @@ def numbers(text: str, kind: type[Number], option: str, least: float) -> list[Nu
             remedy = "give finite numbers" if least == -math.inf else f"give numbers from {least:g}"
             raise NmtlabError(f"{option} {text}: {number:{form}} is out of range", remedy)
     return found
+
+
+def check_belongs(way: str, asked: object, options: Mapping[str, object]) -> None:
+    """Refuse options of something that is not asked for."""
+    for option, value in options.items():
+        if value is not None and not asked:
+            raise NmtlabError(f"{option}: belongs to {way}", f"add {way}, or leave it out")
 
 
 def interrupted() -> Callable[[], bool]:

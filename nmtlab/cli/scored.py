@@ -9,6 +9,7 @@ import typer
 
 from nmtlab.analysis.comparison.compared import Given
 from nmtlab.analysis.comparison.files import (
+    COMPUTED,
     ScoredText,
     check_directions,
     read_segment_scores,
@@ -47,10 +48,7 @@ LowerIsBetter = Annotated[
     typer.Option(metavar="NAME", help="A metric of --segment-scores whose lower scores are better; repeatable."),
 ]
 
-FIELDS = {
-    "BLEU": "bleu", "chrF": "chrf", "chrF++": "chrf_plus_plus", "TER": "ter", "spBLEU": "spbleu",
-    "tokenized BLEU": "tokenized_bleu",
-}  # fmt: skip
+FIELDS = dict(zip(COMPUTED, ("bleu", "chrf", "chrf_plus_plus", "ter", "spbleu", "tokenized_bleu"), strict=True))
 """Title of a metric -> its field in answers."""
 
 

@@ -192,12 +192,13 @@ def _after(ended: _Training, *others: _Training, index: RunIndex, workspace: Wor
         return ["train", corpus, "--recipe", str(recipe), "--name", f"{name}.slower", "--set", slower]
     if ended.status in ("interrupted", "failed") or not run["weights"]:
         return ["train", corpus, "--name", name, "--resume"] if run["neural"] else ["runs", "remove", name]
+    elsewhere = [] if corpus == run["corpus"] else ["--corpus", corpus]
     if not run["translated"]:
-        return ["evaluate", name] if corpus == run["corpus"] else ["evaluate", name, "--corpus", corpus]
+        return ["evaluate", name, *elsewhere]
     for other in others:
         before = index.fact(other.name, "advice", _advice) if other.job is None else {}
         if before.get("translated") and before["corpus"] == run["corpus"]:
-            return ["compare", other.name, name]
+            return ["compare", other.name, name, *elsewhere]
     return ["dashboards"]
 
 

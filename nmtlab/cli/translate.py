@@ -1,7 +1,7 @@
 """`nmtlab translate`."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nmtlab.cli.answer import in_json
-from nmtlab.cli.options import Beam, Set, Threads, read_text, run_recipe, sentence_bar
+from nmtlab.cli.options import Beam, Set, Threads, check_belongs, read_text, run_recipe, sentence_bar
 from nmtlab.cli.translated import AlignedBy, Fields, link_fields, token_fields, translated_lines
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.runs.listing import open_run
@@ -114,12 +114,12 @@ def translate(
     ways: dict[str, object] = {"--prefix": prefix, "--samples": samples, "--groups": groups, "--with": with_}
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     served = engine == "ctranslate2"
-    _check_belongs("--samples", samples, drawing)
-    _check_belongs("--groups", groups, {"--strength": strength})
-    _check_belongs("--with", with_, {"--mean": mean})
-    _check_belongs("--engine ctranslate2", served, {"--precision": precision})
+    check_belongs("--samples", samples, drawing)
+    check_belongs("--groups", groups, {"--strength": strength})
+    check_belongs("--with", with_, {"--mean": mean})
+    check_belongs("--engine ctranslate2", served, {"--precision": precision})
     scored = {"--token-scores": token_scores or None, "--top": top or None}
-    _check_belongs("--json", as_json, scored)
+    check_belongs("--json", as_json, scored)
     workspace = Workspace.find()
     opened, *further = (open_run(name, workspace) for name in (run, *(with_ or [])))
     if from_ or to:
@@ -174,13 +174,6 @@ def translate(
             print(row)
     else:
         write_lines(output, shown)
-
-
-def _check_belongs(way: str, asked: object, options: Mapping[str, object]) -> None:
-    """Refuse options of a way to translate that is not used."""
-    for option, value in options.items():
-        if value is not None and not asked:
-            raise NmtlabError(f"{option}: belongs to {way}", f"add {way}, or leave it out")
 
 
 def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> None:

@@ -178,7 +178,7 @@ def compared(systems: Sequence[str], counts: Counted, samples: int = 1000) -> li
                 mean=float(mean),
                 margin=float(margin),
                 difference=score - scores[0],
-                p=_p(drawn[:, place] - drawn[:, 0], score - scores[0]) if place else None,
+                p=_p(drawn[:, place] - drawn[:, 0], score - scores[0], counts.statistics.shape[1]) if place else None,
                 signature=signature,
                 better=counts.better,
             )
@@ -200,10 +200,10 @@ def _bootstrapped(counts: Counted, samples: int) -> tuple[str, np.ndarray]:
     return seed, drawn
 
 
-def _p(differences: np.ndarray, real: float) -> float:
+def _p(differences: np.ndarray, real: float, sentences: int) -> float:
     # A difference of at least 0 is certain, but sacrebleu counts strictly larger ones only: identical systems would get
-    # the smallest p.
-    if real == 0:
+    # the smallest p. So would a single sentence, of which all samples are the same.
+    if real == 0 or sentences == 1:
         return 1.0
     sizes = np.abs(differences)
     return float(((sizes - sizes.mean() > abs(real)).sum() + 1) / (len(sizes) + 1))

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -210,6 +211,7 @@ ONE_LESS, WORD = NUMBERS[:-1], [*NUMBERS[:7], "7\tgood\t0.4", *NUMBERS[8:]]
         (["line\ta.txt\tc.txt", *NUMBERS[1:]], "given.tsv, line 1: no column for 'b.txt'; there are 'a.txt', 'c.txt'"),
         (["a.txt\ta.txt\tb.txt", *NUMBERS[1:]], "given.tsv, line 1: two columns 'a.txt'; name each column once"),
         ([], "given.tsv: 0 scores, but the text has 40 sentences"),
+        ([line.replace("\t", ",") for line in NUMBERS], "given.tsv, line 1: a single column; separate the columns by"),
     ],
 )
 def test_scores_of_sentences_that_do_not_fit_are_refused(call, lines, problem):
@@ -238,18 +240,36 @@ def test_scores_of_sentences_that_do_not_fit_are_refused(call, lines, problem):
         ((*COMPARE, "--segment-scores", "bad.json"), "bad.json: damaged or truncated (a.txt.0.COMET: Input should "),
         ((*COMPARE, "--segment-scores", "x=t.tsv", "--segment-scores", "x=t.tsv"), "'x' names two metrics; name "),
         ((*COMPARE, "--lower-is-better", "TER"), "--lower-is-better TER: no such metric; give --segment-scores, too"),
-        ((*COMPARE, "--frequency-text", "none"), "none: not found; check the name"),
+        ((*COMPARE, "--frequency-text", "none", "--html", "p.html"), "none: not found; check the name"),
+        ((*COMPARE, "--frequency-text", "t.tsv"), "--frequency-text: belongs to --html; add --html, or leave it out"),
+        ((*COMPARE, "--beam", 8), "--beam: belongs to a run; add a run, or leave it out"),
+        (("evaluate", "a.txt", "--reference", "ref.en", "--beam", 8), "--beam: belongs to a run"),
+        ((*COMPARE, "--segment-scores", "chrF=t.tsv"), "t.tsv: chrF is computed here, too; name it otherwise"),
+        ((*COMPARE, "--target", "english"), "--target english: no code of a language; give one such as en"),
+        (
+            ("compare", "--reference", "ref.en", "x/a.txt", "y/a.txt", "--segment-scores", "t.tsv"),
+            "t.tsv, line 1: the column 'a.txt' fits several systems; name each column as its system",
+        ),
     ],
     ids=lambda words: " ".join(map(str, words)) if isinstance(words, tuple) else "",
 )  # fmt: skip
 def test_bad_input_is_one_line_that_says_what_to_do(call, words, problem):
     write(short=REFERENCE[:-1], blank=["x", "x", "", *["x"] * 37], **{"void.en": [], "t.tsv": NUMBERS})
     Path("void.en").write_text("")
+    for folder in ("x", "y"):
+        Path(folder).mkdir()
+        shutil.copy("a.txt", folder)
     Path("bad.json").write_text('{"a.txt": [{"COMET": "high"}]}')
     said = call(*words)
     assert said.code == 2
     assert said.err.startswith(f"nmtlab: {problem}")
     assert said.err.count("\n") == 1
+
+
+def test_of_a_single_sentence_nothing_is_said_to_be_better(call):
+    write(**{"one.en": ["the cat sat on the mat"], "bad.txt": ["a dog"], "good.txt": ["the cat sat on the mat"]})
+    found = compared(call("compare", "--reference", "one.en", "bad.txt", "good.txt", "--json"))
+    assert [score.p for score in found.bleu] == [None, 1.0]
 
 
 def test_spbleu_says_how_to_get_its_model_and_downloads_nothing(call, monkeypatch, tmp_path):

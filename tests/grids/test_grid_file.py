@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,15 @@ def test_a_folder_is_found_from_the_folder_of_the_file(tmp_path, tiny_corpus, wo
     assert cells_of(table, GRID)[0].run.startswith("tiny.")
 
 
+def test_two_folders_of_one_name_are_refused_before_anything_is_trained(tmp_path, tiny_corpus, workspace):
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        shutil.copytree(tiny_corpus.folder, tmp_path / place / "news")
+    texts = "".join(f'\n[[text]]\nname = "{place}"\ncorpus = "./{place}/news"\n' for place in ("here", "there"))
+    with pytest.raises(NmtlabError, match=r"here/news has the name 'news', too, .* rename one of the folders"):
+        read(tmp_path, TWO + texts, workspace)
+
+
 def test_an_artificial_text_has_settings_and_its_name_has_them(tmp_path, workspace):
     text = '\n[[text]]\nname = "hard"\nartificial = "qab"\nsizes = [10]\nsettings = { ambiguity = 0.5 }\ndev = 20\n'
     table = read(tmp_path, TWO + text, workspace)
@@ -236,7 +246,8 @@ def test_a_stored_grid_is_read_where_its_files_are_gone(tmp_path, tiny_corpus, t
         ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { ambiguity = "x" }', "line 19: text.settings:", "0.0"),
         ('artificial = "qaa"', 'artificial = "qaa"\nsettings = { names = 1.5 }', "line 19: text.settings: names", "60"),
         ("[1000, 4000]", '[1000, "all"]', "line 19: text.sizes: an artificial language has no last pair", "[1000, 4"),
-        ("[1000, 4000]", "[1000, 1000]", "line 17: text.name: 'qaa 1000' twice", "another name"),
+        ("[1000, 4000]", "[1000, 1000]", "line 19: text.sizes: 1000 twice", "give each size once"),
+        ("[1000, 4000]", '[1000, "alle"]', "line 19: text.sizes: 'alle' is not allowed", "a number of pairs, or 'all'"),
         ("[[text]]", "[[texts]]", "line 17: texts: no such field", "did you mean 'text'?"),
     ],
 )  # fmt: skip

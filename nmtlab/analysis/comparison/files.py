@@ -17,6 +17,9 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import COMPRESSIONS, lines_of, read_lines
 from nmtlab.text.segmentation.tokenizers import Words
 
+COMPUTED = ("BLEU", "chrF", "chrF++", "TER", "spBLEU", "tokenized BLEU")
+"""Titles of the metrics that are computed here."""
+
 LINE = "line"
 """Header of a column with the numbers of the sentences, from 1."""
 
@@ -61,6 +64,9 @@ def text_of_files(
     Raises:
         CorpusError: a file cannot be read or is empty, files differ in their number of lines, or no language is known.
     """
+    for option, code in zip(("--source", "--target"), languages, strict=True):
+        if code and not code_of_ending(code):
+            raise CorpusError(f"{option} {code}: no code of a language", "give one such as en, pt-BR or eng_Latn")
     target = languages[1] or _code(references[0])
     if not target:
         problem = f"{references[0]}: its name does not end in a language, as ref.en does"
@@ -165,14 +171,20 @@ def segment_scores(name: str, file: BinaryIO, where: str, systems: Sequence[str]
         sentences: their number.
 
     Raises:
-        CorpusError: the file lacks a system or a score, or has more or fewer lines than sentences.
+        CorpusError: the file lacks a system or a score, has more or fewer lines than sentences, or has the name of a
+            metric that is computed here.
         RunError: what should be from `comet-score` is not.
     """
+    if name in COMPUTED:
+        raise CorpusError(f"{where}: {name} is computed here, too", "name it otherwise, by its file or as NAME=FILE")
     if where.endswith(".json"):
         columns, names = _from_comet(file, where), where
     else:
         columns, names = _from_table(list(lines_of(file, where)), where, sentences), f"{where}, line 1"
-    of = {system: [columns[_column(names, system, list(columns))]] for system in systems}
+    chosen = {system: _column(names, system, list(columns)) for system in systems}
+    if shared := next((column for column, count in Counter(chosen.values()).items() if count > 1), None):
+        raise CorpusError(f"{names}: the column {shared!r} fits several systems", "name each column as its system")
+    of = {system: [columns[column]] for system, column in chosen.items()}
     for (column,) in of.values():
         _check_lines(where, len(column), "the text", sentences, "score")
     return Given(name, of)
@@ -207,6 +219,8 @@ def _from_table(lines: list[str], where: str, sentences: int) -> dict[str, list[
     """Return the columns of a table, by the names in its first line."""
     header, *rows = [line.split("\t") for line in lines] or [[""]]
     names = [name.strip() for name in header]
+    if len(names) == 1 and any(sign in names[0] for sign in ",;"):
+        raise CorpusError(f"{where}, line 1: a single column", "separate the columns by tabs")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise CorpusError(f"{where}, line 1: two columns {twice!r}", "name each column once")
     for number, row in enumerate(rows, start=2):

@@ -41,7 +41,7 @@ def filter_file(about: str, chosen: Filter, found: Filtered) -> str:
 def _histogram(title: str, axis: str, counts: Mapping[str, Counter[float]], limit: float) -> Chart:
     """Return the numbers of pairs that were kept and dropped, and the limit; the last bar is of all longer ones."""
     figure = go.Figure()
-    last = 1.5 * limit or max(map(max, counts.values()))
+    last = 1.5 * limit or max((value for counter in counts.values() for value in counter), default=1.0)
     width = last / _BARS
     for name, colour in (("kept", COLOURS[0]), ("dropped", COLOURS[1])):
         bars = Counter[float]()

@@ -1,6 +1,7 @@
 """What a file with a person's grid must not ask for."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from nmtlab.analysis.metrics import declared_metrics
 from nmtlab.errors import CorpusError, RecipeError, did_you_mean
@@ -24,6 +25,9 @@ _SET_HERE = ("corpus", "more_corpora", "training.seed", "transfer.parent", "mach
 """Sections and fields of recipes that the grid sets."""
 
 
+_USUAL = ("test-bleu", "test-chrf", "dev-bleu", "train-perplexity", "or the key of any metric of the thesis' tables")
+
+
 def check_names(file: GridFile, grid: Grid) -> None:
     """Check that names are given once, and that what is named is there and needs no other training in a circle.
 
@@ -42,8 +46,14 @@ def check_recipes_and_texts(file: GridFile, grid: Grid, workspace: Workspace) ->
         NmtlabError: otherwise, with the line and the field.
     """
     _check_recipes(file, grid)
+    folders: dict[str, Path] = {}
     for place, text in texts_of(grid):
         _check_text(file, place, text, workspace)
+        if text.corpus:
+            folder = workspace.corpus_folder(file.placed(text.corpus)).resolve()
+            if folders.setdefault(folder.name, folder) != folder:
+                problem = f"{folders[folder.name]} has the name {folder.name!r}, too, and runs are named by it"
+                raise file.error((*place, "corpus"), problem, "rename one of the folders")
 
 
 def _once(grid: Grid) -> Iterator[tuple[Place, str | int]]:
@@ -56,6 +66,9 @@ def _once(grid: Grid) -> Iterator[tuple[Place, str | int]]:
 
 
 def _check_once(file: GridFile, grid: Grid) -> None:
+    for number, text in enumerate(grid.text):
+        if twice := next((size for size in text.sizes if text.sizes.count(size) > 1), None):
+            raise file.error(("text", number, "sizes"), f"{twice!r} twice", "give each size once")
     seen = set()
     for place, name in _once(grid):
         if (place[0], name) in seen:
@@ -74,7 +87,8 @@ def _check_known(file: GridFile, grid: Grid) -> None:
     ]
     for place, name, kind, known in named:
         if name not in ("", *known):
-            choice = f"choose one of {', '.join(known)}" if known else f"add a table [[{kind}]] of that name"
+            listed = ", ".join(_USUAL if kind == "metric" else known)
+            choice = f"choose one of {listed}" if known else f"add a table [[{kind}]] of that name"
             raise file.error(place, f"no {kind} {name!r}", did_you_mean(name, known) + choice)
 
 

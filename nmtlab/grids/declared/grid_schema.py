@@ -139,6 +139,8 @@ def _explained(error: Any) -> tuple[str, str]:
         return "missing", f"add {last} = ..." if first else f"add a table [[{last}]]"
     if error["type"] == "too_short":
         return "empty", "give at least one"
+    if {"size", "sizes"} & {*error["loc"]}:
+        return f"{error['input']!r} is not allowed", "give a number of pairs, or 'all'"
     return f"{error['input']!r} is not allowed", error["msg"][0].lower() + error["msg"][1:]
 
 
