@@ -160,7 +160,7 @@ def check_fits(recipe: Recipe, parent: Pipeline, corpora: Sequence[ParallelCorpu
     remedy = "train it on a larger machine, or choose a smaller model"
     if fitting >= _LEAST_BATCH:
         remedy = f"set training.batch_tokens to {fitting} at most, and training.accumulate higher"
-    elif recipe.model.family == "transformer" and not recipe.model.low_rank:
+    elif hasattr(recipe.model, "lora_rank") and not recipe.model.low_rank:
         remedy = "try --recipe fine-tune-lora, which has fewer gradients and less of the optimiser's state"
     raise RunError(f"the training needs about {memory} of memory, and {free:,.0f} MiB are free", remedy)
 

@@ -2,10 +2,11 @@
 
 import pytest
 
+from nmtlab.errors import RunError
 from nmtlab.models.build import model_for
 from nmtlab.recipe import named_recipe
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.cost import estimate_cost
+from nmtlab.training.cost import check_fits, estimate_cost
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -26,6 +27,13 @@ def test_pairs_and_updates_are_exact_and_the_rest_is_positive(tiny_corpus, tiny_
     words = sum(len(line.split()) for language in ("de", "en") for line in tiny_corpus.lines("train", language))
     assert estimate.tokens == words + 2 * 300  # and an EOS on either side
     assert min(estimate.minutes, estimate.memory.total, estimate.disk_mib, estimate.epochs) > 0
+
+
+def test_low_rank_changes_are_advised_only_for_models_that_have_them(tiny_corpus, monkeypatch):
+    recipe = named_recipe("tied").with_changes({"model.d_model": 8})
+    monkeypatch.setattr("nmtlab.training.cost.free_mib", lambda: 100.0)
+    with pytest.raises(RunError, match="are free; train it on a larger machine, or choose a smaller model"):
+        check_fits(recipe, Pipeline.learn(recipe.text, tiny_corpus), [tiny_corpus])
 
 
 def test_twice_the_updates_take_twice_the_epochs(tiny_corpus, tiny_recipe):
