@@ -80,6 +80,7 @@ def test_trends_are_slopes_and_the_g_of_the_upper_decoder_and_the_output(run):
     assert found["g-output"] == values["decoder"]["final"].item()
 
 
+@pytest.mark.full
 def test_one_layer_has_no_slope(tiny_corpus, tiny_recipe, tmp_path):
     one = {"model.norm": "scale", "model.placement": "pre", "model.encoder_layers": 1, "model.decoder_layers": 1}
     found = g_trends(G_BY_DEPTH.of(learned_run(tmp_path, tiny_corpus, tiny_recipe.with_changes(one))))

@@ -143,6 +143,7 @@ def test_a_table_is_added_to_the_evidence_with_its_runs_and_nothing_is_rewritten
     }
 
 
+@pytest.mark.full
 def test_saving_some_rows_starts_from_the_cells_that_come_with_nmtlab(nmtlab, data, table, monkeypatch, tmp_path):
     assert nmtlab("reproduce", "table-3.4", "--scale", "tiny", "--seeds", 1, "--save").code == 0
     shipped = (data / "results").rename(tmp_path / "shipped")

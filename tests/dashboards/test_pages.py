@@ -381,6 +381,7 @@ def test_an_address_of_norms_restores_the_word_and_the_folds(hostile):
     assert len(page.neighbours.frame)
 
 
+@pytest.mark.full
 def test_an_address_that_asks_for_a_run_that_is_not_here_says_so_and_does_the_rest(gallery):
     page = make("attention", gallery)
     page._opened("?runs=nobody&target=own")

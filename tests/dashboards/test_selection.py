@@ -111,6 +111,7 @@ def test_another_sentence_has_no_token_selected_and_a_word_stays_selected(opened
     assert page.selection.value == "target::Tom"
 
 
+@pytest.mark.full
 def test_a_token_that_the_sentence_lacks_is_said_to_be_not_in_it(opened):
     page = opened("attention", address(token="target:3:zebra"))
     assert page.selection.said == "Selected: zebra (target, 3, not in this sentence)"
