@@ -150,7 +150,7 @@ def compare(
 
     p is computed as in sacrebleu: the share of resampled test sets whose absolute difference, minus the mean over all
     of them, exceeds that on the test set itself. It is close to the p of a one-sided test (Koehn 2004), and half that
-    of a two-sided one.
+    of a two-sided one. Fewer than six sentences decide nothing: their p is 1.
     """
     if len(systems) < 2:
         raise NmtlabError("one system: nothing to compare it with", "name a baseline and at least one other system")

@@ -16,6 +16,9 @@ from nmtlab.evaluation.scores import check_parallel
 
 _SEED = 12345
 
+_FEWEST = 6
+"""Sentences that can decide anything: if five of five agree, a two-sided sign test still has a p of 0.06."""
+
 
 def sentence_statistics(
     systems: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metric: Metric
@@ -202,8 +205,8 @@ def _bootstrapped(counts: Counted, samples: int) -> tuple[str, np.ndarray]:
 
 def _p(differences: np.ndarray, real: float, sentences: int) -> float:
     # A difference of at least 0 is certain, but sacrebleu counts strictly larger ones only: identical systems would get
-    # the smallest p. So would a single sentence, of which all samples are the same.
-    if real == 0 or sentences == 1:
+    # the smallest p. So would a few sentences, of which no sample differs enough.
+    if real == 0 or sentences < _FEWEST:
         return 1.0
     sizes = np.abs(differences)
     return float(((sizes - sizes.mean() > abs(real)).sum() + 1) / (len(sizes) + 1))

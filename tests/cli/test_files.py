@@ -266,10 +266,12 @@ def test_bad_input_is_one_line_that_says_what_to_do(call, words, problem):
     assert said.err.count("\n") == 1
 
 
-def test_of_a_single_sentence_nothing_is_said_to_be_better(call):
-    write(**{"one.en": ["the cat sat on the mat"], "bad.txt": ["a dog"], "good.txt": ["the cat sat on the mat"]})
-    found = compared(call("compare", "--reference", "one.en", "bad.txt", "good.txt", "--json"))
-    assert [score.p for score in found.bleu] == [None, 1.0]
+@pytest.mark.parametrize(("sentences", "decided"), [(1, False), (2, False), (5, False), (6, True)])
+def test_of_a_few_sentences_nothing_is_said_to_be_better(call, sentences, decided):
+    few = REFERENCE[:sentences]
+    write(**{"few.en": few, "good.txt": few, "bad.txt": ["a dog"] * sentences})
+    found = compared(call("compare", "--reference", "few.en", "bad.txt", "good.txt", "--json"))
+    assert (found.chrf[1].p < 0.05) == decided
 
 
 def test_spbleu_says_how_to_get_its_model_and_downloads_nothing(call, monkeypatch, tmp_path):
