@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import tee
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from nmtlab.device import in_parallel
+from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
@@ -143,7 +144,7 @@ class Translator(Generic[ModelT]):
 
         Args:
             lines: plain text, one sentence per line.
-            n_best: how many translations of each to return, at most the beam size.
+            n_best: how many translations of each to return, at most the beam size (of minimum Bayes risk: the samples).
             on_progress: called with the number of lines just finished.
             search: replaces that of the settings, and decides how many translations are returned; on a CPU with several
                 threads it is run on several batches at once.
@@ -151,6 +152,7 @@ class Translator(Generic[ModelT]):
         """
         pieces = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
         begun = None if pieces is None else [[number for number, _ in of_line] for of_line in pieces]
+        at_risk = search is None and self.settings.risk_samples > 0
         search = search or usual_search(self.settings, self.model.plans_length, n_best, begun)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
@@ -162,7 +164,8 @@ class Translator(Generic[ModelT]):
             sources = ((self._padded([ids[i] for i in batch]), [filled[i] for i in batch]) for batch in to_search)
             for batch, results in zip(batches, search.stream(self.model, sources, self.languages), strict=True):
                 rows = [(lines[filled[i]], ids[i], pieces[filled[i]] if pieces else []) for i in batch]
-                yield self._translations(rows, [result.hypotheses for result in results])
+                found = self._translations(rows, [result.hypotheses for result in results])
+                yield [least_risk(one, n_best) for one in found] if at_risk else found
 
         budget = max(1, self.settings.batch_tokens // search.width)
         batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest first: they take the most time
@@ -248,6 +251,23 @@ class Translator(Generic[ModelT]):
             self.pipeline.target.text(hypothesis.tokens, [replacement.word for replacement in replaced])
             for hypothesis, replaced in zip(hypotheses, replacements, strict=True)
         ]
+
+
+def least_risk(samples: Translation, n_best: int = 1) -> Translation:
+    """Return the distinct samples with the highest expected chrF, which becomes their score, best first.
+
+    Args:
+        samples: sampled translations of a line.
+        n_best: how many to return, at most.
+    """
+    expected = expected_chrf(samples.texts)
+    _, first = np.unique(np.array(samples.texts, dtype=object), return_index=True)
+    best = sorted(first, key=lambda place: (-expected[place], place))[:n_best]
+    return Translation(
+        [samples.texts[place] for place in best],
+        [replace(samples.hypotheses[place], score=float(expected[place])) for place in best],
+        [samples.replacements[place] for place in best],
+    )
 
 
 def _typed(prefixed: list[Piece], hypothesis: Hypothesis, copied: tuple[Replacement, ...]) -> tuple[Replacement, ...]:

@@ -81,6 +81,17 @@ def translate(
         _sampling(help="Nucleus sampling: only the most probable tokens with this total probability. (default: 1)"),
     ] = None,
     seed: Annotated[int | None, _sampling(min=0, help="Seed of sampling. (default: 1)")] = None,
+    mbr: Annotated[
+        int,
+        _sampling(
+            "--mbr",
+            min=0,
+            max=10_000,
+            metavar="N",
+            help="Print the one of N samples with the highest expected chrF "
+            "(minimum Bayes risk); 0: search for the most probable translation.",
+        ),
+    ] = 0,
     groups: Annotated[
         int, _grouping(min=0, max=100, help="Groups of diverse beam search; prints the best translation of each.")
     ] = 0,
@@ -111,7 +122,13 @@ def translate(
     CTranslate2 finds the same greedy translations. Its beam search stops at as many finished hypotheses as the beam is
     wide, so it may miss some that nmtlab finds; their scores are the same.
     """
-    ways: dict[str, object] = {"--prefix": prefix, "--samples": samples, "--groups": groups, "--with": with_}
+    ways: dict[str, object] = {
+        "--prefix": prefix,
+        "--samples": samples,
+        "--mbr": mbr,
+        "--groups": groups,
+        "--with": with_,
+    }
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     served = engine == "ctranslate2"
     check_belongs("--samples", samples, drawing)
@@ -124,7 +141,8 @@ def translate(
     opened, *further = (open_run(name, workspace) for name in (run, *(with_ or [])))
     if from_ or to:
         opened = opened.directed(from_, to)
-    recipe = run_recipe(opened.recipe, set_, threads, beam)
+    risk = [f"search.risk_samples={mbr}"] if mbr else []
+    recipe = run_recipe(opened.recipe, [*(set_ or []), *risk], threads, beam)
     asked = [option for option, value in ways.items() if value]
     if served and asked:
         raise NmtlabError(f"{asked[0]}: CTranslate2 searches with a plain beam only", "leave --engine out")
@@ -134,9 +152,10 @@ def translate(
     text = _training_text(opened, workspace) if alignments == "aligner" else None
     _check_ways(opened, [way for way in asked if way != "--with"], n_best, set_ or [])
     _check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
-    if n_best > recipe.search.beam_size:
-        problem = f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}"
-        raise RecipeError(problem, f"add --beam {n_best} or more")
+    if n_best > (most := recipe.search.risk_samples or recipe.search.beam_size):
+        what, option = (f"{most} samples", "--mbr") if recipe.search.risk_samples else (f"beam size {most}", "--beam")
+        problem = f"--n-best {n_best} is more than the {what}"
+        raise RecipeError(problem, f"add {option} {n_best} or more")
     lines = read_text(input)
     which: Which = "last" if last else "best"
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from nmtlab.errors import RecipeError
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
@@ -158,7 +159,15 @@ class Diverse(Search):
 def usual_search(
     settings: SearchSettings, plans_length: bool, n_best: int, prefixes: Sequence[Sequence[int]] | None
 ) -> Search:
-    """Return the search of some settings, for a model that plans lengths or not; other arguments as of `Beam`."""
+    """Return the search of some settings, for a model that plans lengths or not; other arguments as of `Beam`.
+
+    Raises:
+        RecipeError: minimum Bayes risk with prefixes.
+    """
+    if settings.risk_samples:
+        if prefixes is not None:
+            raise RecipeError("search.risk_samples: samples have no prefix", "set it to 0, or give no prefix")
+        return Sample(settings, settings.risk_samples)
     if prefixes is None and plans_length:
         return Planned(settings, n_best)
     if prefixes is None and settings.beam_size == 1 and not settings.coverage:

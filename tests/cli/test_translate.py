@@ -5,6 +5,7 @@ import shutil
 import pytest
 from support.packed import link_packed
 
+from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_ensemble, open_system
@@ -44,6 +45,18 @@ def test_neither_batches_nor_the_beam_change_what_is_drawn(nmtlab):
     assert drawn("--set", "search.batch_tokens=4") == drawn() == drawn("--beam", 7)
 
 
+def test_minimum_bayes_risk_prints_the_sample_with_the_highest_expected_chrf(nmtlab):
+    rows = nmtlab("translate", "whole", "--mbr", 6, "--n-best", 2, "--scores", stdin=TEXT).out.splitlines()
+    drawn = nmtlab("translate", "whole", "--samples", 6, stdin=TEXT).out.splitlines()
+    for number, samples in ((1, drawn[:6]), (3, drawn[7:])):
+        expected = dict(zip(samples, expected_chrf(samples), strict=True))
+        found = {row.split("\t")[3]: float(row.split("\t")[1]) for row in rows if row.startswith(f"{number}\t")}
+        best = sorted(expected, key=expected.__getitem__, reverse=True)[:2]
+        assert sorted(found.values()) == pytest.approx(sorted(expected[text] for text in best), abs=1e-4)
+        assert all(found[text] == pytest.approx(expected[text], abs=1e-4) for text in found)
+    assert "2\t0.0000\t0.0000\t" in rows  # the blank line stays blank
+
+
 def test_groups_of_a_beam_say_different_things_and_the_first_is_the_beams(nmtlab):
     best = nmtlab("translate", "whole", stdin=TEXT).out.splitlines()
     apart = nmtlab("translate", "whole", "--groups", 2, "--strength", 100, stdin=TEXT).out.splitlines()
@@ -72,6 +85,8 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
         (["--with", "nobody"], "nobody"),
         (["--top-k", "3"], "--top-k: belongs to --samples; add --samples, or leave it out"),
         (["--seed", "3"], "--seed: belongs to --samples"),
+        (["--mbr", "4", "--samples", "2"], "--samples and --mbr: mutually exclusive"),
+        (["--mbr", "4", "--n-best", "5"], "--n-best 5 is more than the 4 samples; add --mbr 5 or more"),
         (["--strength", "1"], "--strength: belongs to --groups"),
         (["--mean", "geometric"], "--mean: belongs to --with"),
         (["--samples", "2", "--n-best", "2"], "--n-best and --samples: --samples is the number of translations"),
