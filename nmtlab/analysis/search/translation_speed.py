@@ -16,7 +16,7 @@ from itertools import chain, product
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -33,6 +33,7 @@ from nmtlab.runs.environment import environment, provenance
 from nmtlab.runs.run import TABLE, Run
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
+from nmtlab.translation import System
 from nmtlab.workspace import PUBLISHED, RESULTS, Workspace
 
 FOLDER = "efficiency"
@@ -288,7 +289,23 @@ def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str) -> None:
         )  # fmt: skip
 
 
-def _described(row: tuple) -> str:
+class _Row(Protocol):
+    """A row of `translation_speed`, and whether it is on the Pareto front."""
+
+    run: str
+    beam_size: int
+    batch_tokens: int
+    threads: int
+    bleu: float
+    milliseconds: float
+    processor_milliseconds: float
+    words_per_second: float
+    memory_mib: float
+    size_mib: float
+    frontier: bool
+
+
+def _described(row: _Row) -> str:
     """Return what a point is and what it was measured to be, in lines."""
     threads = "1 thread" if row.threads == 1 else f"{row.threads} threads"
     front = "<br>on the Pareto front" if row.frontier else ""
@@ -311,9 +328,9 @@ def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterato
 
 
 def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
-    check_exportable(run.name, run.recipe)
+    settings = check_exportable(run.name, run.recipe)
     folder = Path(stack.enter_context(TemporaryDirectory()))
-    write_ctranslate2(open_model(run), run.recipe.model, folder, precision)
+    write_ctranslate2(open_model(run), settings, folder, precision)
     return folder
 
 
@@ -329,7 +346,7 @@ def _translated(system: _System, lines: list[str]) -> tuple[list[str], float, fl
     """Return translations, and the processor time and peak memory of this process."""
     run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
     if system.exported:
-        opened = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
+        opened: System = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
     else:
         opened = open_model(run, search, machine=MachineSettings(device="cpu", threads=threads))
     texts = [translation.text for translation in opened.translate(lines)]

@@ -5,7 +5,7 @@ Labels are placed by geometry in pixels, so that none covers another.
 
 import unicodedata
 from html import escape
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -294,7 +294,18 @@ def _nodes(rows: pd.DataFrame, group: str, colour: str, size: int, symbol: str =
     )  # fmt: skip
 
 
-def _described(row: tuple) -> str:
+class _Node(Protocol):
+    """A row of `search_tree` or `reference_path`."""
+
+    step: int
+    slot: int
+    text: str
+    ended: bool
+    log_prob: float
+    score: float
+
+
+def _described(row: _Node) -> str:
     slot = f"slot {row.slot}" if row.slot else "outside the beam"
     end = " ■" if row.ended else ""
     return f"{plain(row.text)}{end}<br>{slot}, log p {row.log_prob:.2f}, score {row.score:.3f}"
@@ -326,7 +337,18 @@ def _path(marked: pd.DataFrame) -> go.Scatter:
     )  # fmt: skip
 
 
-def _written(label: tuple) -> dict[str, object]:
+class _Label(Protocol):
+    """A row of `placed_labels`."""
+
+    step: int
+    log_prob: float
+    kind: str
+    label: str
+    right: float
+    down: float
+
+
+def _written(label: _Label) -> dict[str, object]:
     leader = see_through(FAINT, 0.8) if abs(label.down) > _NEAR else "rgba(0,0,0,0)"
     return {
         "x": label.step, "y": label.log_prob, "ax": label.right, "ay": label.down, "text": plain(label.label),

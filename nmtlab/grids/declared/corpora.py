@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
+from typing import Any, TypedDict
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
@@ -20,6 +20,15 @@ from nmtlab.workspace import Workspace
 
 _FIRST = "first.json"
 """File in the folder of `FirstPairs`: what they are the first pairs of."""
+
+
+class _Sizes(TypedDict):
+    """How much of an artificial language is written, and the number of the first sentence."""
+
+    train: int
+    dev: int
+    test: int
+    start: int
 
 
 @dataclass(frozen=True)
@@ -126,11 +135,11 @@ class SyntheticCorpus:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        sizes = _Sizes(train=self.train, dev=self.dev, test=self.test, start=self.start)
         if not folder.exists():
-            write_corpus(folder, [self.source], self.settings, **sizes, start=self.start)
+            write_corpus(folder, [self.source], self.settings, **sizes)
         made = asdict(ArtificialSettings()) | _read(folder / "artificial.json")
-        _check_same(folder, made, {**asdict(self.settings), **sizes, "start": self.start})
+        _check_same(folder, made, {**asdict(self.settings), **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -165,14 +174,14 @@ class SyntheticFamily:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        sizes = _Sizes(train=self.train, dev=self.dev, test=self.test, start=self.start)
         settings = dict(self.relatives)
         if not folder.exists():
-            write_corpus(folder, list(settings), settings, **sizes, start=self.start)
+            write_corpus(folder, list(settings), settings, **sizes)
         made = _read(folder / "artificial.json")
         for_all = asdict(ArtificialSettings()) | made
         grown = {code: for_all | made.get("relatives", {}).get(code, {}) for code in made.get("languages", ())}
-        _check_same(folder, made, {"languages": list(settings), **sizes, "start": self.start})
+        _check_same(folder, made, {"languages": list(settings), **sizes})
         for code, wanted in settings.items():
             _check_same(folder, grown[code], asdict(wanted), f"{code}: ")
         return ParallelCorpus.open(folder, self.source, self.target)
@@ -254,8 +263,8 @@ class FirstPairs:
 
     def _write(self, folder: Path, whole: ParallelCorpus) -> None:
         with new_folder(folder) as temporary:
-            sides = (temporary / f"train.{language}" for language in whole.direction)
-            if (found := write_pairs(*sides, islice(whole.pairs("train"), self.train))) < self.train:
+            source, target = (temporary / f"train.{language}" for language in whole.direction)
+            if (found := write_pairs(source, target, islice(whole.pairs("train"), self.train))) < self.train:
                 raise CorpusError(f"{whole.folder}: {found:,} training pairs", f"choose at most {found:,}")
             for path in (*whole.folder.glob("dev.*"), *whole.folder.glob("test.*")):
                 copyfile(path, temporary / path.name)

@@ -1,11 +1,13 @@
 """Cells of a grid on a Ray cluster: many machines that share a workspace."""
 
+import logging
 import os
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nmtlab.errors import NmtlabError, missing_package
@@ -78,12 +80,12 @@ def _connected(workers: int) -> Any:
     except ImportError as error:
         raise missing_package("ray") from error
     _check_answers(os.environ.get("RAY_ADDRESS", ""))
-    quiet = {"log_to_driver": False, "logging_level": "error"}
+    connect = partial(ray.init, log_to_driver=False, logging_level=logging.ERROR)
     on_term = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(address="auto", **quiet)
+        connect(address="auto")
     except ConnectionError:
-        ray.init(num_cpus=workers, include_dashboard=False, **quiet)
+        connect(num_cpus=workers, include_dashboard=False)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, on_term)  # Ray's handler would end everything at once
     return ray
@@ -112,7 +114,8 @@ def _make(
 ) -> None:
     board = ray.remote(_Board).options(num_cpus=0).remote()
     task = ray.remote(_work).options(num_cpus=1)
-    waiting, working, stopping = list(cells), {}, False
+    working: dict[ObjectRef, Cell] = {}
+    waiting, stopping = list(cells), False
     while waiting or working:
         if should_stop() and not stopping:
             stopping = True

@@ -1,16 +1,19 @@
 """Batches of sentence pairs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from nmtlab.text.segmentation.vocabulary import BOS, PAD
 
-A = TypeVar("A")
+if TYPE_CHECKING:
+    from torch import Tensor
+
+A = TypeVar("A", np.ndarray, "Tensor")
 """A numpy array or a tensor."""
-T = TypeVar("T")
+T = TypeVar("T", np.ndarray, "Tensor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,48 +42,54 @@ class Batch(Generic[A]):
     @property
     def source_mask(self) -> A:
         """(B, S) bool: which source tokens are not padding."""
-        return self.source != PAD  # type: ignore[return-value]
+        return self.source != PAD
 
     @property
     def target_mask(self) -> A:
         """(B, T) bool: which target tokens are not padding."""
-        return self.target != PAD  # type: ignore[return-value]
+        return self.target != PAD
 
     @property
     def rows(self) -> int:
         """Number of sentence pairs."""
-        return len(self.source)  # type: ignore[arg-type]
+        return len(self.source)
 
     @property
     def source_tokens(self) -> int:
         """Number of source tokens, with EOS, without padding."""
-        return int(self.source_mask.sum())  # type: ignore[attr-defined]
+        return int(self.source_mask.sum())
 
     @property
     def target_tokens(self) -> int:
         """Number of target tokens, with EOS, without padding."""
-        return int(self.target_mask.sum())  # type: ignore[attr-defined]
+        return int(self.target_mask.sum())
 
     @property
     def counted_tokens(self) -> float:
         """Number of target tokens weighted by pair: the denominator of a mean loss."""
         if self.weight is None:
             return self.target_tokens
-        return float((self.target_mask.sum(1) * self.weight).sum())  # type: ignore[attr-defined]
+        return float((self.target_mask.sum(1) * self.weight).sum())
 
     def map(self, change: Callable[[A], T]) -> "Batch[T]":
         """Return the batch with `change` applied to every array, e.g. to move or slice it; other fields are kept."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        kept = {name for name, value in values.items() if value is None or isinstance(value, str)}
-        return Batch(**{name: value if name in kept else change(value) for name, value in values.items()})
+        return Batch(
+            source=change(self.source),
+            target_input=change(self.target_input),
+            target=change(self.target),
+            origin=change(self.origin),
+            weight=None if self.weight is None else change(self.weight),
+            source_language=self.source_language,
+            target_language=self.target_language,
+        )
 
     def cut(self, rows: slice) -> "Batch[A]":
         """Return the pairs in `rows`."""
-        return self.map(lambda values: values[rows])  # type: ignore[index]
+        return self.map(lambda values: values[rows])
 
     def without_targets(self) -> "Batch[A]":
         """Return the batch with padding as its targets, so that nothing is learned from it."""
-        padding = self.target * 0 + PAD  # type: ignore[operator]
+        padding = self.target * 0 + PAD
         return replace(self, target=padding, target_input=padding)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import product
 from statistics import fmean, pstdev
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -301,19 +301,30 @@ def _symbol(replaced: float) -> str:
     return {math.inf: "triangle-right", -math.inf: "triangle-left"}.get(replaced, "circle")
 
 
-def _number(line: tuple, replaced: float) -> str:
+class _Line(Protocol):
+    """A row of `worth`: a child, and how many pairs its parent replaces."""
+
+    child_pairs: int
+    largest: int
+    score: float
+    replaced: float
+    low: float
+    high: float
+
+
+def _number(line: _Line, replaced: float) -> str:
     """Return a number of replaced pairs as text: "> 9,500" if the largest child alone has too few."""
     if math.isinf(replaced):
         return f"> {line.largest - line.child_pairs:,}" if replaced > 0 else "nothing"
     return f"{replaced:,.0f}".replace("-", "−")
 
 
-def _summary(line: tuple) -> str:
+def _summary(line: _Line) -> str:
     replaces = f"{_number(line, line.replaced)}{_interval(line, '95 %: ')}"
     return f"child of {line.child_pairs:,} pairs, {line.score:.2f}: replaces {replaces}"
 
 
-def _interval(line: tuple, name: str = "") -> str:
+def _interval(line: _Line, name: str = "") -> str:
     return "" if math.isnan(line.low) else f" ({name}{_number(line, line.low)} to {_number(line, line.high)})"
 
 
