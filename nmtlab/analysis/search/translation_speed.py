@@ -16,7 +16,7 @@ from itertools import chain, product
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -284,36 +284,20 @@ def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str) -> None:
                 "symbol": on_front.map({True: "circle", False: "circle-open"}).tolist(), "size": 11,
                 "color": colours[name]["color"], "line": {"width": 2, "color": colours[name]["color"]},
             },
-            customdata=[[key, _described(row)] for key, row in zip(rows.index, rows.itertuples(), strict=True)],
+            customdata=[[key, _described(row)] for key, row in rows.iterrows()],
             hovertemplate=f"%{{customdata[1]}}<extra>{name_in_lines(name)}</extra>",
         )  # fmt: skip
 
 
-class _Row(Protocol):
-    """A row of `translation_speed`, and whether it is on the Pareto front."""
-
-    run: str
-    beam_size: int
-    batch_tokens: int
-    threads: int
-    bleu: float
-    milliseconds: float
-    processor_milliseconds: float
-    words_per_second: float
-    memory_mib: float
-    size_mib: float
-    frontier: bool
-
-
-def _described(row: _Row) -> str:
+def _described(row: pd.Series) -> str:
     """Return what a point is and what it was measured to be, in lines."""
-    threads = "1 thread" if row.threads == 1 else f"{row.threads} threads"
-    front = "<br>on the Pareto front" if row.frontier else ""
+    threads = "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
+    front = "<br>on the Pareto front" if row["frontier"] else ""
     return (
-        f"{name_in_lines(row.run)}<br>beam {row.beam_size}, batches of {row.batch_tokens:,} tokens, {threads}"
-        f"<br>BLEU {row.bleu:.2f}, {row.milliseconds:,.3g} ms per sentence ({row.processor_milliseconds:,.3g} ms of "
-        f"processor time), {row.words_per_second:,.0f} words/s"
-        f"<br>{row.memory_mib:,.0f} MiB of memory, {row.size_mib:,.1f} MiB on disk{front}"
+        f"{name_in_lines(row['run'])}<br>beam {row['beam_size']}, batches of {row['batch_tokens']:,} tokens, {threads}"
+        f"<br>BLEU {row['bleu']:.2f}, {row['milliseconds']:,.3g} ms per sentence "
+        f"({row['processor_milliseconds']:,.3g} ms of processor time), {row['words_per_second']:,.0f} words/s"
+        f"<br>{row['memory_mib']:,.0f} MiB of memory, {row['size_mib']:,.1f} MiB on disk{front}"
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from shutil import copyfile
-from typing import Any, TypedDict
+from typing import Any
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
@@ -20,15 +20,6 @@ from nmtlab.workspace import Workspace
 
 _FIRST = "first.json"
 """File in the folder of `FirstPairs`: what they are the first pairs of."""
-
-
-class _Sizes(TypedDict):
-    """How much of an artificial language is written, and the number of the first sentence."""
-
-    train: int
-    dev: int
-    test: int
-    start: int
 
 
 @dataclass(frozen=True)
@@ -135,9 +126,11 @@ class SyntheticCorpus:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = _Sizes(train=self.train, dev=self.dev, test=self.test, start=self.start)
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start}
         if not folder.exists():
-            write_corpus(folder, [self.source], self.settings, **sizes)
+            write_corpus(
+                folder, [self.source], self.settings, train=self.train, dev=self.dev, test=self.test, start=self.start
+            )
         made = asdict(ArtificialSettings()) | _read(folder / "artificial.json")
         _check_same(folder, made, {**asdict(self.settings), **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)
@@ -174,10 +167,12 @@ class SyntheticFamily:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = _Sizes(train=self.train, dev=self.dev, test=self.test, start=self.start)
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start}
         settings = dict(self.relatives)
         if not folder.exists():
-            write_corpus(folder, list(settings), settings, **sizes)
+            write_corpus(
+                folder, list(settings), settings, train=self.train, dev=self.dev, test=self.test, start=self.start
+            )
         made = _read(folder / "artificial.json")
         for_all = asdict(ArtificialSettings()) | made
         grown = {code: for_all | made.get("relatives", {}).get(code, {}) for code in made.get("languages", ())}

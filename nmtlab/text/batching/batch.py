@@ -73,15 +73,10 @@ class Batch(Generic[A]):
 
     def map(self, change: Callable[[A], T]) -> "Batch[T]":
         """Return the batch with `change` applied to every array, e.g. to move or slice it; other fields are kept."""
-        return Batch(
-            source=change(self.source),
-            target_input=change(self.target_input),
-            target=change(self.target),
-            origin=change(self.origin),
-            weight=None if self.weight is None else change(self.weight),
-            source_language=self.source_language,
-            target_language=self.target_language,
-        )
+        source, target_input = change(self.source), change(self.target_input)
+        target, origin = change(self.target), change(self.origin)
+        weight = None if self.weight is None else change(self.weight)
+        return Batch(source, target_input, target, origin, weight, self.source_language, self.target_language)
 
     def cut(self, rows: slice) -> "Batch[A]":
         """Return the pairs in `rows`."""
