@@ -262,7 +262,7 @@ def language_by_layer(
         CorpusError, RunError, NmtlabError: as of `similarity_by_layer`.
     """
     model = run.recipe.model
-    assert isinstance(model, TransformerSettings)
+    assert isinstance(model, TransformerSettings)  # it has self-attention
     states = states_by_language(run, corpora, split, sample)
     count = len(next(iter(states.values()))[0])
     labels = [language for language in states for _ in range(count)]

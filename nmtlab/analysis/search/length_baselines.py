@@ -117,7 +117,7 @@ def baseline_lengths(
     source, reference = (np.array([len(one) - 1 for one in side]) for side in ids)
     estimate = {"linear": linear_shares, "kernel": kernel_shares}[baseline]
     model = run.recipe.model
-    assert isinstance(model, TransformerSettings)
+    assert isinstance(model, TransformerSettings)  # it plans lengths
     shares = estimate(trained_lengths(run, corpus), source, model.max_predicted_length)
     return compared_lengths(shares, reference, drawn.lines)
 

@@ -91,7 +91,7 @@ class Request:
     async def has_ended(self) -> bool:
         """Return whether the page's kernel is gone, so that nothing more comes from it."""
         return self.kernel_id is not None and not (
-            self.kernel_id in self._kernels and await self._kernels.get_kernel(self.kernel_id).is_alive()  # type: ignore[misc]  # typed as synchronous
+            self.kernel_id in self._kernels and await self._kernels.get_kernel(self.kernel_id).is_alive()  # type: ignore[misc]  # an AsyncKernelManager's
         )
 
     def _refuse_if_full(self) -> None:
