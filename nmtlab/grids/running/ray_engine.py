@@ -1,6 +1,5 @@
 """Cells of a grid on a Ray cluster: many machines that share a workspace."""
 
-import logging
 import os
 import signal
 import socket
@@ -80,7 +79,8 @@ def _connected(workers: int) -> Any:
     except ImportError as error:
         raise missing_package("ray") from error
     _check_answers(os.environ.get("RAY_ADDRESS", ""))
-    connect = partial(ray.init, log_to_driver=False, logging_level=logging.ERROR)
+    # Ray's default level is a name, too, in spite of its annotation.
+    connect = partial(ray.init, log_to_driver=False, logging_level="error")  # type: ignore[arg-type]
     on_term = signal.getsignal(signal.SIGTERM)
     try:
         connect(address="auto")
