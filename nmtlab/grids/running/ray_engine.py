@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nmtlab.errors import NmtlabError, missing_package
@@ -79,13 +78,13 @@ def _connected(workers: int) -> Any:
     except ImportError as error:
         raise missing_package("ray") from error
     _check_answers(os.environ.get("RAY_ADDRESS", ""))
-    # Ray's default level is a name, too, in spite of its annotation.
-    connect = partial(ray.init, log_to_driver=False, logging_level="error")  # type: ignore[arg-type]
+    connect: Callable[..., object] = ray.init  # its default level is a name, too, in spite of its annotation
+    quiet = {"log_to_driver": False, "logging_level": "error"}
     on_term = signal.getsignal(signal.SIGTERM)
     try:
-        connect(address="auto")
+        connect(address="auto", **quiet)
     except ConnectionError:
-        connect(num_cpus=workers, include_dashboard=False)
+        connect(num_cpus=workers, include_dashboard=False, **quiet)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, on_term)  # Ray's handler would end everything at once
     return ray
