@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -84,6 +84,7 @@ def sums_of(metric: Metric, run: Run, corpus: ParallelCorpus) -> np.ndarray | No
 
 def sums_among(metric: Metric, lines: Sequence[str], run: Run | None, corpus: ParallelCorpus) -> np.ndarray | None:
     """Return `sums_of` of a proportion of translations, given these; None if they cannot be judged without the run."""
+    assert metric.hits is not None, f"{metric.key} is no proportion"
     hits = metric.hits(lines, **named(metric.hits, {"run": run, "corpus": corpus}))
     return None if hits is None else percent(hits)
 
@@ -95,7 +96,7 @@ def percent(hits: np.ndarray) -> np.ndarray:
 
 def stored_lines(score: Metric, run: Run, corpus: ParallelCorpus) -> list[str] | None:
     """Return a run's stored translations that a score is of; None if it has not made them, or too few."""
-    scoring = score.scoring
+    scoring = score.scored
     if not scoring.made_by:
         return stored_translations(run, corpus, score.split)
     if not run.translates(*corpus.direction):
@@ -106,16 +107,20 @@ def stored_lines(score: Metric, run: Run, corpus: ParallelCorpus) -> list[str] |
     return _packed_lines(score, run.directed(*corpus.direction), corpus)
 
 
+@overload
+def scored_text(score: Metric, corpus: ParallelCorpus, run: Run) -> Text: ...
+@overload
+def scored_text(score: Metric, corpus: ParallelCorpus, run: Run | None) -> Text | None: ...
 def scored_text(score: Metric, corpus: ParallelCorpus, run: Run | None) -> Text | None:
     """Return the text that a score is of; None if it depends on the run, and there is none."""
-    if score.scoring.text:
-        return score.scoring.text(corpus, run)
+    if score.scored.text:
+        return score.scored.text(corpus, run)
     return Text(list(corpus.lines(score.split, corpus.source)), corpus.references(score.split))
 
 
 def scorer_of(score: Metric, language: str) -> Scorer:
     """Return sacrebleu's metric for translations into a language."""
-    if score.scoring.score == "chrF":
+    if score.scored.score == "chrF":
         return chrf_metric()
     return bleu_metric(default_tokenizer(language)) if is_detokenized(score, language) else tokenized_bleu_metric()
 
@@ -130,7 +135,7 @@ def as_scored(score: Metric, lines: Sequence[str], language: str) -> list[str]:
 
 def is_detokenized(score: Metric, language: str) -> bool:
     """Return whether translations into a language are scored on detokenized text."""
-    into = score.scoring.detokenized_into
+    into = score.scored.detokenized_into
     return into is None or language_of(language) in into
 
 
@@ -149,13 +154,13 @@ def _stored(metric: Metric, run: Run, corpus: ParallelCorpus) -> pd.DataFrame | 
 
 def _packed_lines(score: Metric, run: Run, corpus: ParallelCorpus) -> list[str] | None:
     """Return the translations that a run was packed with: answers with them are too large."""
-    found = translations_by_text(run, score.split, score.scoring.made_by)
+    found = translations_by_text(run, score.split, score.scored.made_by)
     text = scored_text(score, corpus, run) if found else None
     return found.get(text_digest(text.sources)) if text else None
 
 
 def _score(metric: Metric, lines: Sequence[str], run: Run, corpus: ParallelCorpus) -> float:
-    if len(lines) < metric.scoring.enough:
+    if len(lines) < metric.scored.enough:
         return math.nan
     compared = [as_scored(metric, one, corpus.target) for one in (lines, *scored_text(metric, corpus, run).references)]
     return scorer_of(metric, corpus.target).corpus_score(compared[0], compared[1:]).score

@@ -8,7 +8,7 @@ import torch
 import typer
 from tqdm import tqdm
 
-from nmtlab.cli.options import Set, Source, Target, Threads, changed, numbers
+from nmtlab.cli.options import Set, Source, Target, changed, numbers
 from nmtlab.cli.tables import print_table
 from nmtlab.device import choose_device
 from nmtlab.files import writing
@@ -39,7 +39,7 @@ def trainability(
     source: Source = "",
     target: Target = "",
     set_: Set = None,
-    threads: Threads = 1,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
 ) -> None:
     """Map which Transformers learn to translate: PostNorm and PreNorm, Xavier and SmallInit, by depth and rate.
 

@@ -46,7 +46,7 @@ def sentence_statistics(
     return np.array([prepared._extract_corpus_statistics(hypotheses, None) for hypotheses in systems])
 
 
-def corpus_score(metric: Metric) -> Callable[[Sequence[float]], float]:
+def corpus_score(metric: Metric) -> Callable[[list[float]], float]:
     """Return the function from the sums of `sentence_statistics` to the metric's score."""
     return lambda sums: metric._compute_score_from_stats(sums).score
 
@@ -60,9 +60,7 @@ def drawn_test_sets(sentences: int, draws: int = 1000) -> np.ndarray:
     return np.random.default_rng(_SEED).multinomial(sentences, np.full(sentences, 1 / sentences), size=draws)
 
 
-def resampled_scores(
-    statistics: np.ndarray, score: Callable[[Sequence[float]], float], draws: int = 1000
-) -> np.ndarray:
+def resampled_scores(statistics: np.ndarray, score: Callable[[list[float]], float], draws: int = 1000) -> np.ndarray:
     """Return the scores of systems on resampled test sets, each drawn once for all of them (Koehn 2004).
 
     Args:
@@ -94,7 +92,7 @@ class Counted(NamedTuple):
 
     metric: str
     statistics: np.ndarray
-    score: Callable[[Sequence[float]], float]
+    score: Callable[[list[float]], float]
     signature: str
     better: Literal["higher", "lower"] = "higher"
 

@@ -85,8 +85,9 @@ class Trained:
 
 def points(layers: Sequence[int], rates: Sequence[float], seeds: Sequence[int]) -> list[Point]:
     """Return a full map: both placements and both initialisations, with each depth, rate and seed."""
-    grid = product(("post", "pre"), ("xavier", "small"), layers, rates, seeds)
-    return [Point(*values) for values in grid]
+    placements: Sequence[Literal["pre", "post"]] = ("post", "pre")
+    inits: Sequence[Literal["small", "xavier"]] = ("xavier", "small")
+    return [Point(*values) for values in product(placements, inits, layers, rates, seeds)]
 
 
 def trainability(
@@ -125,7 +126,7 @@ def _held_out(corpus: ParallelCorpus, pipeline: Pipeline, batch_tokens: int) -> 
 def _target_entropy(mixture: Mixture, types: int) -> float:
     """Return the entropy of the target tokens, in nats."""
     shards = (shard for text in mixture.texts for shard in text.shards)
-    counts = sum(np.bincount(shard.target.ids, minlength=types) for shard in shards)
+    counts = sum((np.bincount(shard.target.ids, minlength=types) for shard in shards), np.zeros(types, np.int64))
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 

@@ -212,7 +212,7 @@ def _tensors(masks: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
     return {language: torch.from_numpy(mask) for language, mask in masks.items()}
 
 
-def load_weights(model: TranslationModel, weights: dict[str, Tensor]) -> None:
+def load_weights(model: TranslationModel, weights: Mapping[str, Tensor]) -> None:
     """Copy named weights into a model; errors as of `use_weights`."""
     _check_weights(model, weights)
     with torch.no_grad():

@@ -11,6 +11,7 @@ class PhraseSettings(Family):
     """A phrase-based system (the Moses of thesis Table 3.6), with stacks of `search.beam_size` hypotheses."""
 
     neural: ClassVar[bool] = False
+    fixnorm: ClassVar[bool] = False
 
     family: Literal["phrase"] = "phrase"
     """Model family that the other fields describe."""

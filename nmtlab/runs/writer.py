@@ -73,7 +73,7 @@ class RunWriter:
         """Save the norms of word vectors, (types,), by use; see `TrainingLog.embedding_norms`."""
         path = self.run.folder / f"probes/embedding_norms/{step:07d}.npz"
         with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **norms)
+            np.savez(file, allow_pickle=False, **norms)
 
     def save_translation_table(self, table: LexicalTable) -> None:
         """Save p(target | source) from word alignment."""

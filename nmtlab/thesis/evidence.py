@@ -85,12 +85,10 @@ def _add_small(run: Run, texts: list[ParallelCorpus], table: Table, workspace: W
 def _add_translations(folder: Path, run: Run, text: ParallelCorpus, table: Table) -> None:
     """Add the translations that are in answers of analyses, which are too large to be packed with the run."""
     for score in scores_of(table):
-        lines = stored_lines(score, run, text) if score.scoring.made_by else None
+        lines = stored_lines(score, run, text) if score.scored.made_by else None
         if lines is not None:
             sources = scored_text(score, text, run).sources
-            store_translations(
-                folder, run.directed(*text.direction), score.split, sources, lines, score.scoring.made_by
-            )
+            store_translations(folder, run.directed(*text.direction), score.split, sources, lines, score.scored.made_by)
 
 
 def _write(folder: Path, target: Path) -> Path:

@@ -16,7 +16,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from nmtlab.errors import RunError
 from nmtlab.figures.view import Numbers, View
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.recipe.section import Section
-from nmtlab.runs.answers import AnswerKey, StoredAnswer, as_stored, can_write, growing, store_answer
+from nmtlab.runs.answers import AnswerKey, Row, StoredAnswer, as_stored, can_write, growing, store_answer
 from nmtlab.runs.log import append_lines
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -165,7 +165,7 @@ class Analysis:
         """
         defaults = _plain_defaults(self.compute)
         return [
-            replace(one, question=replace(one.question, arguments=_complete(defaults | one.question.arguments)))
+            replace(one, question=replace(one.question, arguments=_complete({**defaults, **one.question.arguments})))
             for one in self._of_this_version(run)
         ]
 
@@ -236,7 +236,8 @@ class Analysis:
         """Compute an answer, with the sentences of an earlier call that was cut off; yield how many are new."""
         log = question.path(run.notes.folder).with_suffix(".jsonl")
         writable = can_write(log.parent)
-        with growing(log) if writable else nullcontext([]) as sentences:
+        held: AbstractContextManager[list[list[Row]]] = growing(log) if writable else nullcontext([])
+        with held as sentences:
             yield len(sentences)
             for rows in self.compute(run, start=len(sentences), **arguments):
                 if writable:

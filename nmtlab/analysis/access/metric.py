@@ -61,7 +61,7 @@ class Metric:
         kind: what varies it.
         unit: such as BLEU or %.
         better: desired direction.
-        split: the text that it is measured on, if any.
+        split: the text that it is measured on; empty if none.
         given: arguments of the analysis, besides corpus and split.
         find: those that depend on the run.
         needs: what a run must have; the number of others is NaN.
@@ -83,7 +83,7 @@ class Metric:
     kind: Kind = "number"
     unit: str = ""
     better: Better = "higher"
-    split: Literal["dev", "test"] | None = "test"
+    split: Literal["dev", "test", ""] = "test"
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)
     find: Callable[[Run, ParallelCorpus], Mapping[str, Any]] = lambda run, corpus: {}
     needs: tuple[Need, ...] = ()
@@ -98,3 +98,9 @@ class Metric:
     scoring: Scoring | None = None
     usable: float = -math.inf
     if_diverged: float = math.nan
+
+    @property
+    def scored(self) -> Scoring:
+        """How the translations that it is of are scored; only of a metric with `scoring`."""
+        assert self.scoring is not None, f"{self.key} is no score"
+        return self.scoring

@@ -17,7 +17,7 @@ from nmtlab.figures.marks import Side, with_tokens
 from nmtlab.figures.theme import SHADES, dressed, plain, readable
 from nmtlab.figures.words import number
 from nmtlab.models.interface import on_device
-from nmtlab.models.recording import Attentions, recorded_attention
+from nmtlab.models.recording import recorded_attention
 from nmtlab.models.transformer import Transformer
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.segmentation.vocabulary import BOS, SPECIALS
@@ -63,15 +63,15 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     pair = pieces_of(translator, source, target)
     ids = scored_ids(model, pair.target_ids)
     batch = on_device(batch_of(np.array([pair.source_ids]), np.array([ids])), model.device)
-    weights = Attentions(*(kind[:, 0].cpu().numpy() for kind in recorded_attention(model, batch)))
+    encoder, decoder, cross = (kind[:, 0].cpu().numpy() for kind in recorded_attention(model, batch))
     first = int(model.reads_start)  # a decoder that reads one more token predicts nothing at its first position
     predicted, read = pair.target_pieces[: len(ids)], [*_start(translator), *pair.target_pieces[: len(ids) - 1]]
-    kinds = {
-        "cross-attention": (weights.cross[:, :, first:], predicted, pair.source_pieces),
-        "encoder self-attention": (weights.encoder, pair.source_pieces, pair.source_pieces),
-        "decoder self-attention": (weights.decoder[:, :, first:], predicted, read),
-    }
-    return pd.concat([_rows(kind, *drawn) for kind, drawn in kinds.items()], ignore_index=True)
+    kinds = (
+        _rows("cross-attention", cross[:, :, first:], predicted, pair.source_pieces),
+        _rows("encoder self-attention", encoder, pair.source_pieces, pair.source_pieces),
+        _rows("decoder self-attention", decoder[:, :, first:], predicted, read),
+    )
+    return pd.concat(kinds, ignore_index=True)
 
 
 def _start(translator: Translator) -> list[str]:
@@ -130,10 +130,11 @@ def heads_figure(weights: pd.DataFrame, kind: AttentionKind = "cross-attention")
     """
     weights = weights[weights["kind"] == kind]
     title = f"{kind.capitalize()} of {plain(weights['run'].iloc[0])}"
-    tokens = ["position", "piece", "attended_position", "attended_piece"]
-    means = weights.groupby(["layer", *tokens], as_index=False)["weight"].mean().assign(head=0)
+    pair = ["position", "piece", "attended_position", "attended_piece"]
+    means = weights.groupby(["layer", *pair], as_index=False)["weight"].mean().assign(head=0)
     layers, heads = int(weights["layer"].max()), int(weights["head"].max())
-    traces, axes, tokens = [], {}, {}
+    tokens: dict[str, tuple[Side, list[str]]] = {}
+    traces, axes = [], {}
     sides = _SIDES[kind]
     names = [_named(f"head {head}" if head else "mean", column, heads + 1) for head, column in _columns(heads)]
     names += [_named_row(f"layer {layer}", layer - 1, layers) for layer in range(1, layers + 1)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.figures.marks import with_tokens
+from nmtlab.figures.marks import Side, with_tokens
 from nmtlab.figures.theme import COLOURS, dressed, name_in_lines, plain, readable
 from nmtlab.text.corpora.links import Link
 
@@ -59,7 +59,8 @@ def heatmaps(
     heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
     sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
     grid = _grid(runs, sources, targets)
-    traces, layout, names, tokens = [], {}, [], {}
+    tokens: dict[str, tuple[Side, list[str]]] = {}
+    traces, layout, names = [], {}, []
     for place, (run, matrix) in enumerate(zip(runs, heads, strict=True)):
         linked = sorted(links.get(run, ()) if isinstance(links, Mapping) else links)
         across, down = grid.domains(place)

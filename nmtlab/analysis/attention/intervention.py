@@ -65,16 +65,17 @@ def redecode(
     attention[:, 0, position] = moved
     constraints = Constraints(prefix=target_ids[:, :position], attention=attention)
     best = beam_search(model, memory, translator.settings, constraints=constraints)[0].hypotheses[0]
-    before, after = float(np.exp(forced.log_probs[position])), _probability(model, memory, target_ids, constraints)
+    before = float(np.exp(forced.log_probs[position]))
+    after = _probability(model, memory, target_ids[:, : position + 1], constraints)
     return Intervention(pipeline.target.text(best.tokens), best, before, after)
 
 
 @torch.inference_mode()
 def _probability(model: TranslationModel, memory: Memory, target: Tensor, constraints: Constraints) -> float:
-    """Return the probability of the token after the given prefix, with the given attention."""
+    """Return the probability of the last token of a prefix, with the given attention."""
     state, token = model.start(memory), torch.full_like(target[:, :1], BOS)
     first = torch.zeros(1, dtype=torch.long, device=target.device)
-    for position in range(constraints.attention.shape[2]):
+    for position in range(target.shape[1]):
         step = model.step(state, token, attention=constraints.imposed(first, position))
         state, token = step.state, target[:, position : position + 1]
     return step.log_probs[0, 0, model.output_index(token)[0]].exp().item()

@@ -132,8 +132,8 @@ def _losses(system: Translator, pairs: Sequence[WordPair], place: Place | None) 
     model, found = system.model, [np.empty(0)] * len(pairs)
     for group in sorted_batches([max(len(p.source_ids), len(p.target_ids)) for p in pairs], _BATCH_TOKENS):
         some = [pairs[at] for at in group]
-        source, target = (pad([getattr(pair, ids) for pair in some]) for ids in ("source_ids", "target_ids"))
-        source, target = (torch.from_numpy(ids).to(model.device) for ids in (source, target))
+        padded = (pad([getattr(pair, ids) for pair in some]) for ids in ("source_ids", "target_ids"))
+        source, target = (torch.from_numpy(ids).to(model.device) for ids in padded)
         with torch.inference_mode():
             memory = model.encode(source)
             if place is not None:

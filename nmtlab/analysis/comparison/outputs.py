@@ -75,7 +75,7 @@ _NAN = float("nan")
 def searched_repetition(run: Run, corpus: ParallelCorpus, way: Way) -> pd.DataFrame:
     """Return the share `repeated` of the bigrams, of Moses tokens, of translations whose answer is stored; one row."""
     words = moses_words(corpus.target)
-    found = DECODED.of(run, **way.asked(run, corpus, Analysis.of))
+    found = DECODED.of(run, **way.computed(run, corpus))
     return pd.DataFrame([{"repeated": repetition([words.split(line) for line in found["text"]])}])
 
 

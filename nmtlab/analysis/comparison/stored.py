@@ -72,7 +72,7 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
     Raises:
         RunError: no run has stored translations of this text.
     """
-    systems: dict[str, list[Sequence[str]]] = {}
+    systems: dict[str, list[list[str]]] = {}
     for name, group in seeds_of(runs).items():
         found = [sampled_translations(run, text) for run in group]
         if seeds := [lines[:most] for lines in found if lines is not None]:
@@ -129,7 +129,7 @@ def _systems(names: Sequence[str], runs: Mapping[str, Run]) -> dict[str, list[st
 
 
 def _compared(
-    systems: dict[str, list[Sequence[str]]], text: ScoredText, corpus: ParallelCorpus, runs: Sequence[Run]
+    systems: Mapping[str, Sequence[Sequence[str]]], text: ScoredText, corpus: ParallelCorpus, runs: Sequence[Run]
 ) -> Compared:
     longest = max((run.recipe.text.max_words for run in runs), default=TextSettings().max_words)
     counts, names = word_counts(corpus, longest), known_names(corpus)

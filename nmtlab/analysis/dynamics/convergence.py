@@ -162,7 +162,7 @@ TRAIN_PERPLEXITY = Analysis(
     source="thesis Table 3.8",
     metrics=(
         Metric(
-            "train-perplexity", "train perplexity", better="lower", split=None,
+            "train-perplexity", "train perplexity", better="lower", split="",
             read=lambda found: found["perplexity"].item(),
         ),
     ),
@@ -181,7 +181,7 @@ CONVERGENCE = Analysis(
     finding=_said,
     metrics=(
         Metric(
-            "converged", "converged", "outcome", split=None, if_diverged=0.0,
+            "converged", "converged", "outcome", split="", if_diverged=0.0,
             read=lambda found: {"converged": 1.0, "too early": math.nan}.get(found["verdict"].item(), 0.0),
         ),
     ),

@@ -277,7 +277,7 @@ GRADIENT_CURVE = Analysis(
     figure=gradient_figure,
     finding=_gradient_said,
     metrics=(
-        Metric("gradient-noise", "gradient norm, 99th percentile / median", better="lower", split=None, read=_noise),
+        Metric("gradient-noise", "gradient norm, 99th percentile / median", better="lower", split="", read=_noise),
     ),
 )
 
@@ -350,10 +350,10 @@ GRADIENT_SIZES = Analysis(
     finding=_sizes_said,
     metrics=(
         Metric(
-            "gradient-norm", "gradient norm", better="lower", split=None, read=lambda found: found["norm"].item()
+            "gradient-norm", "gradient norm", better="lower", split="", read=lambda found: found["norm"].item()
         ),
         Metric(
-            "gradient-component", "1,000 × gradient norm / √parameters", better="lower", split=None,
+            "gradient-component", "1,000 × gradient norm / √parameters", better="lower", split="",
             read=lambda found: 1000 * found["component"].item(),
         ),
     ),

@@ -37,7 +37,8 @@ def g_by_depth(run: Run, step: int | None = None) -> pd.DataFrame:
     """
     logged = run.log.g_values()
     if step is None:
-        step = run.checkpoints.best_step if run.checkpoints.best_step in set(logged["step"]) else logged["step"].max()
+        best = run.checkpoints.best_step
+        step = best if best is not None and best in set(logged["step"]) else int(logged["step"].max())
     values = logged[logged["step"] == step]
     final, crossed = values["kind"] == "final", values["kind"] == "cross-attention"
     return pd.DataFrame(
@@ -175,7 +176,7 @@ def g_trends(values: pd.DataFrame) -> dict[str, float]:
 
 
 def _trend(key: str, label: str, better: Better = "higher") -> Metric:
-    return Metric(key, label, better=better, split=None, read=lambda values: g_trends(values)[key])
+    return Metric(key, label, better=better, split="", read=lambda values: g_trends(values)[key])
 
 
 G_SLOPES = tuple(

@@ -65,6 +65,7 @@ def signals(run: Run, corpus: ParallelCorpus, split: str = "dev", update: int = 
     for sublayer in model.sublayers():
         vectors = inputs[sublayer.name]
         places[sublayer.side] += 1
+        assert vectors.grad is not None  # `_recorded_inputs` retains it
         activation, gradient = (_mean_norm(x, inside[sublayer.side]) for x in (vectors, vectors.grad))
         place = (sublayer.side, sublayer.kind, sublayer.depth, places[sublayer.side])
         rows.append((run.name, update, *place, activation, gradient))

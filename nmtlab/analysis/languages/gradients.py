@@ -92,13 +92,14 @@ def gradient_cosines(
         raise CorpusError(
             f"directions {', '.join(named)}: fewer than two sentences of one are in no other", "choose other texts"
         )
-    halves: dict[str, list[Gradients]] = {}
+    halves: dict[str, tuple[Gradients, Gradients]] = {}
     for (direction, corpus), pairs in zip(named.items(), samples, strict=True):
         directed = system.directed(*corpus.direction)
-        halves[direction] = [
+        first, second = (
             _gradients(directed.model, _batches(directed.pipeline, half, directed.model.device), smoothing, set(parts))
             for half in (pairs[::2], pairs[1::2])
-        ]
+        )
+        halves[direction] = first, second
     tables = [_compared(ours, theirs, halves, parts) for ours, theirs in combinations(halves, 2)]
     tables += [_compared(one, one, halves, parts) for one in halves]
     return pd.concat(tables, ignore_index=True).assign(sentences=len(samples[0]) // 2)
@@ -176,11 +177,11 @@ def _signed(cosine: float) -> str:
 
 
 def _compared(
-    ours: str, theirs: str, halves: Mapping[str, Sequence[Gradients]], parts: Mapping[str, ModelPart]
+    ours: str, theirs: str, halves: Mapping[str, tuple[Gradients, Gradients]], parts: Mapping[str, ModelPart]
 ) -> pd.DataFrame:
     """Return the rows of two directions, or of one: the mean of their halves' cosines."""
-    pairs = [tuple(halves[ours])] if ours == theirs else product(halves[ours], halves[theirs])
-    tables = [cosine_by_part(*pair, parts) for pair in pairs]
+    pairs = [halves[ours]] if ours == theirs else product(halves[ours], halves[theirs])
+    tables = [cosine_by_part(one, other, parts) for one, other in pairs]
     mean = sum(table["cosine"] for table in tables) / len(tables)
     table = tables[0].assign(direction=ours, other_direction=theirs, cosine=mean)
     return table[["side", "kind", "depth", "weights", "direction", "other_direction", "cosine"]]

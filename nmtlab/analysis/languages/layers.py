@@ -261,6 +261,8 @@ def language_by_layer(
     Raises:
         CorpusError, RunError, NmtlabError: as of `similarity_by_layer`.
     """
+    model = run.recipe.model
+    assert isinstance(model, TransformerSettings)  # it has self-attention
     states = states_by_language(run, corpora, split, sample)
     count = len(next(iter(states.values()))[0])
     labels = [language for language in states for _ in range(count)]
@@ -268,7 +270,7 @@ def language_by_layer(
     rows = []
     for layer, of_layer in enumerate(zip(*states.values(), strict=True)):
         vectors = np.concatenate(of_layer)
-        for units, some in _units(run.recipe.model, layer).items():
+        for units, some in _units(model, layer).items():
             accuracy, chance = language_probe(vectors[:, some], labels, numbers)
             sizes = {"width": vectors[:, some].shape[1], "languages": len(states), "sentences": count}
             rows.append({"layer": layer, "units": units, "accuracy": accuracy, "chance": chance, **sizes})

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import permutations
+from typing import TypedDict
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -30,6 +31,23 @@ KINDS = ("shared", "lookalike", "unclear", "only here")
 """Kinds of a child's words, as in `word_lists`."""
 
 _Translations = Mapping[str, list[tuple[str, float]]]
+
+
+class _Meanings(TypedDict):
+    translation: str
+    probability: float
+    parent_translation: str
+    parent_probability: float
+    agreement: float
+
+
+class _Word(_Meanings):
+    """A row of `word_lists`, without its kind."""
+
+    word: str
+    count: int
+    parent_count: int
+    in_target: bool
 
 
 def overlap_matrix(
@@ -131,7 +149,7 @@ TYPES_OF_PARENT = Analysis(
             f"source types in parent, {split} (%)",
             "count",
             "%",
-            split=None,
+            split="",
             read=lambda found, split=split: 100 * found.set_index("split")["type_share"][split],
         )
         for split in ("train", "dev")
@@ -178,7 +196,7 @@ def word_lists(
     words = segmentations([child], sizes=())[0]
     here, there = (_read(words, corpus, max_pairs, model) for corpus in (child, parent))
     target = here.target_words | there.target_words
-    rows = [
+    rows: list[_Word] = [
         {
             "word": word,
             "count": here.counts[word],
@@ -270,7 +288,7 @@ def _translations(
     }
 
 
-def _meanings(here: list[tuple[str, float]], there: list[tuple[str, float]]) -> dict[str, str | float]:
+def _meanings(here: list[tuple[str, float]], there: list[tuple[str, float]]) -> _Meanings:
     other = dict(there)
     (translation, probability), (parent_translation, parent_probability) = (
         best[0] if best else ("", 0.0) for best in (here, there)
@@ -284,7 +302,7 @@ def _meanings(here: list[tuple[str, float]], there: list[tuple[str, float]]) -> 
     }
 
 
-def _kind(row: Mapping[str, str | float], min_count: int, min_agreement: float) -> str:
+def _kind(row: _Word, min_count: int, min_agreement: float) -> str:
     if not row["parent_count"]:
         return "only here"
     if not (row["translation"] and row["parent_translation"]):
@@ -296,8 +314,8 @@ def _kind(row: Mapping[str, str | float], min_count: int, min_agreement: float) 
 
 def _matrix(
     segmentation: str, corpora: Sequence[ParallelCorpus], counts: Sequence[Counter[str]]
-) -> list[dict[str, str | float]]:
-    rows = []
+) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
     for (corpus, here), (other, there) in permutations(zip(corpora, counts, strict=True), 2):
         names = {"corpus": corpus.name, "language": corpus.source}
         names |= {"other_corpus": other.name, "other_language": other.source}

@@ -150,8 +150,7 @@ def norm_finding(words: pd.DataFrame) -> str:
     norms, biases = [], []
     for run, of_run in words.groupby("run", sort=False):
         quantity = next((name for name in ("used_norm", "norm") if of_run[name].notna().any()), "norm")
-        found = spearman(of_run["count"], of_run[quantity])
-        norms.append(f"{run}: {_course(found)}")
+        norms.append(f"{run}: {_course(spearman(of_run['count'], of_run[quantity]))}")
         if of_run["bias"].notna().any():
             biases.append(f"{run} ρ {number(spearman(of_run['count'], of_run['bias']))}")
     found = [listed(norms, "; "), f"Output biases: {listed(biases)}" if biases else ""]
@@ -211,7 +210,7 @@ NORMS_BY_FREQUENCY = Analysis(
     figure=norm_figure,
     finding=norm_finding,
     metrics=(
-        Metric("bias-frequency", "bias-frequency", better="lower", split=None, needs=(NEURAL,), read=_bias_frequency),
+        Metric("bias-frequency", "bias-frequency", better="lower", split="", needs=(NEURAL,), read=_bias_frequency),
     ),
 )
 

@@ -157,7 +157,7 @@ FREE_NORMS = Need(
     "fixed norms",
     "the norms of its word vectors are fixed",
     "choose a run without fixnorm",
-    lambda run: not (run.recipe.model.neural and run.recipe.model.fixnorm),
+    lambda run: not run.recipe.model.fixnorm,
 )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from html import escape
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -124,8 +125,11 @@ def sweep(
     Returns:
         A row of `outcome` for each.
     """
-    asked = {"corpus": corpus, "split": split, "sample": sample, "machine": machine, "on_progress": on_progress}
-    return pd.concat([OUTCOME.of(run, search=search, **asked) for search in searches], ignore_index=True)
+    outcomes = [
+        OUTCOME.of(run, on_progress, corpus=corpus, split=split, sample=sample, machine=machine, search=search)
+        for search in searches
+    ]
+    return pd.concat(outcomes, ignore_index=True)
 
 
 def missed_by_beams(
@@ -150,7 +154,7 @@ def missed_by_beams(
         A row for each beam: `beam_size`; `sentences`, those whose exact search was complete; `errors`, the share of
         them whose translation scores below the best.
     """
-    asked = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
+    asked: dict[str, Any] = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
     exact = SEARCH_ERRORS.of(run, search=search, budget=budget, **asked)
     best = exact[exact["complete"]].set_index("line")["exact_score"]
     rows = []

@@ -26,6 +26,7 @@ from nmtlab.analysis.search.planned_lengths import (
 from nmtlab.errors import RunError
 from nmtlab.figures.theme import COLOURS, dressed
 from nmtlab.figures.words import listed, number
+from nmtlab.recipe.transformer import TransformerSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -115,7 +116,9 @@ def baseline_lengths(
     ids = run.pipeline.encode_source(drawn.sources), run.pipeline.encode_target(drawn.targets)
     source, reference = (np.array([len(one) - 1 for one in side]) for side in ids)
     estimate = {"linear": linear_shares, "kernel": kernel_shares}[baseline]
-    shares = estimate(trained_lengths(run, corpus), source, run.recipe.model.max_predicted_length)
+    model = run.recipe.model
+    assert isinstance(model, TransformerSettings)  # it plans lengths
+    shares = estimate(trained_lengths(run, corpus), source, model.max_predicted_length)
     return compared_lengths(shares, reference, drawn.lines)
 
 
@@ -151,8 +154,10 @@ def length_models(run: Run, corpus: ParallelCorpus, split: str = "test", sample:
     """
     found = {LENGTH_MODEL: PLANNED_LENGTHS.of(run, corpus=corpus, split=split, sample=sample)}
     if corpus.checksum() in run.checksums:
-        asked = {"corpus": corpus, "part": split, "sample": sample}
-        found |= {name: BASELINE_LENGTHS.of(run, baseline=key, **asked) for key, name in BASELINES.items()}
+        found |= {
+            name: BASELINE_LENGTHS.of(run, baseline=key, corpus=corpus, part=split, sample=sample)
+            for key, name in BASELINES.items()
+        }
     return pd.DataFrame([{"system": name, **length_errors(rows)} for name, rows in found.items()])
 
 

@@ -1,10 +1,11 @@
 """How well does a system plan the length of a translation, and how many lengths should be tried? (thesis 4.1)"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -126,11 +127,14 @@ def planned_lengths(run: Run, corpus: ParallelCorpus, split: str = "test", sampl
     return compared_lengths(share, reference, drawn.lines)
 
 
-def error_metric(key: str, label: str, quantity: str, better: Better = "lower", **more: object) -> Metric:
+def error_metric(
+    key: str, label: str, quantity: str, better: Better = "lower", given: Mapping[str, Any] | None = None
+) -> Metric:
     """Return a number of `length_errors`."""
     return Metric(
-        key, label, better=better, needs=(PLANNED_LENGTH,), read=lambda found: length_errors(found)[quantity], **more
-    )
+        key, label, better=better, given=given or {}, needs=(PLANNED_LENGTH,),
+        read=lambda found: length_errors(found)[quantity],
+    )  # fmt: skip
 
 
 def _said(found: pd.DataFrame) -> str:

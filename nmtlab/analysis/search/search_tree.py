@@ -360,7 +360,7 @@ def reference_path(
     frame = pd.DataFrame(
         {
             "step": length,
-            "slot": [_slot(tree, step, value) for step, value in zip(length, log_prob, strict=True)],
+            "slot": [_slot(tree, step, value) for step, value in zip(length.tolist(), log_prob.tolist(), strict=True)],
             "piece": [pipeline.target.vocabulary.types[token] for token in tokens],
             "text": [pipeline.target.text([one for one in tokens[:end] if one != EOS]) for end in length],
             "log_prob": log_prob,

@@ -63,6 +63,12 @@ class Way:
         search = self._tuned(run, corpus, ask)
         return None if search is None else {"corpus": corpus, "search": search, "sample": self.sample}
 
+    def computed(self, run: Run, corpus: ParallelCorpus) -> dict[str, Any]:
+        """Return `asked`, having computed what it needs."""
+        asked = self.asked(run, corpus, Analysis.of)
+        assert asked is not None  # `Analysis.of` knows all
+        return asked
+
     def _tuned(self, run: Run, corpus: ParallelCorpus, ask: Ask) -> SearchSettings | None:
         """Return the search settings, with the word reward, or the plan of lengths, that has the best dev BLEU."""
         if run.recipe.model.plans_length:
@@ -72,10 +78,9 @@ class Way:
         if not self.gammas:
             return self.search
         candidates = varied(self.search, "gamma", self.gammas)
-        found = [ask(OUTCOME, run, corpus=corpus, split="dev", search=one) for one in candidates]
-        if any(one is None for one in found):
-            return None
-        return candidates[int(np.argmax([one["bleu"].item() for one in found]))]
+        answers = [ask(OUTCOME, run, corpus=corpus, split="dev", search=one) for one in candidates]
+        found = [one["bleu"].item() for one in answers if one is not None]
+        return candidates[int(np.argmax(found))] if len(found) == len(candidates) else None
 
 
 def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings, ask: Ask) -> SearchSettings | None:
@@ -91,7 +96,7 @@ def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings, ask: A
 
 def searched(run: Run, corpus: ParallelCorpus, way: Way) -> pd.DataFrame:
     """Return `beams.outcome` of a way to search the test text, whose answer is stored."""
-    return OUTCOME.of(run, **way.asked(run, corpus, Analysis.of))
+    return OUTCOME.of(run, **way.computed(run, corpus))
 
 
 def searched_bleu(key: str, label: str, way: Way) -> Metric:

@@ -33,6 +33,7 @@ from nmtlab.runs.environment import environment, provenance
 from nmtlab.runs.run import TABLE, Run
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
+from nmtlab.translation import System
 from nmtlab.workspace import PUBLISHED, RESULTS, Workspace
 
 FOLDER = "efficiency"
@@ -283,20 +284,20 @@ def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str) -> None:
                 "symbol": on_front.map({True: "circle", False: "circle-open"}).tolist(), "size": 11,
                 "color": colours[name]["color"], "line": {"width": 2, "color": colours[name]["color"]},
             },
-            customdata=[[key, _described(row)] for key, row in zip(rows.index, rows.itertuples(), strict=True)],
+            customdata=[[key, _described(row)] for key, row in rows.iterrows()],
             hovertemplate=f"%{{customdata[1]}}<extra>{name_in_lines(name)}</extra>",
         )  # fmt: skip
 
 
-def _described(row: tuple) -> str:
+def _described(row: pd.Series) -> str:
     """Return what a point is and what it was measured to be, in lines."""
-    threads = "1 thread" if row.threads == 1 else f"{row.threads} threads"
-    front = "<br>on the Pareto front" if row.frontier else ""
+    threads = "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
+    front = "<br>on the Pareto front" if row["frontier"] else ""
     return (
-        f"{name_in_lines(row.run)}<br>beam {row.beam_size}, batches of {row.batch_tokens:,} tokens, {threads}"
-        f"<br>BLEU {row.bleu:.2f}, {row.milliseconds:,.3g} ms per sentence ({row.processor_milliseconds:,.3g} ms of "
-        f"processor time), {row.words_per_second:,.0f} words/s"
-        f"<br>{row.memory_mib:,.0f} MiB of memory, {row.size_mib:,.1f} MiB on disk{front}"
+        f"{name_in_lines(row['run'])}<br>beam {row['beam_size']}, batches of {row['batch_tokens']:,} tokens, {threads}"
+        f"<br>BLEU {row['bleu']:.2f}, {row['milliseconds']:,.3g} ms per sentence "
+        f"({row['processor_milliseconds']:,.3g} ms of processor time), {row['words_per_second']:,.0f} words/s"
+        f"<br>{row['memory_mib']:,.0f} MiB of memory, {row['size_mib']:,.1f} MiB on disk{front}"
     )
 
 
@@ -311,9 +312,9 @@ def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterato
 
 
 def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
-    check_exportable(run.name, run.recipe)
+    settings = check_exportable(run.name, run.recipe)
     folder = Path(stack.enter_context(TemporaryDirectory()))
-    write_ctranslate2(open_model(run), run.recipe.model, folder, precision)
+    write_ctranslate2(open_model(run), settings, folder, precision)
     return folder
 
 
@@ -329,7 +330,7 @@ def _translated(system: _System, lines: list[str]) -> tuple[list[str], float, fl
     """Return translations, and the processor time and peak memory of this process."""
     run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
     if system.exported:
-        opened = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
+        opened: System = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
     else:
         opened = open_model(run, search, machine=MachineSettings(device="cpu", threads=threads))
     texts = [translation.text for translation in opened.translate(lines)]

@@ -213,7 +213,8 @@ def tree_figure(
         figure.add_trace(_path(marked))
     labels = _until(placed_labels(labelled_nodes(tree, beyond, marked), scale), until)
     # one by one, plotly copies all earlier ones each time
-    figure.update_layout(annotations=[_written(label) for label in labels.itertuples()])
+    written = labels[["step", "log_prob", "kind", "label", "right", "down"]].itertuples(index=False)
+    figure.update_layout(annotations=[_written(*label) for label in written])
     if empty is not None and not _empty(tree).any():
         figure.add_hline(empty, line=_OUTSIDE, annotation={**_BESIDE, "text": f"empty translation, {number(empty)}"})
     shown = [_until(rows, until) for rows in (tree, beyond) if rows is not None]
@@ -287,17 +288,18 @@ def _drawn(
 
 
 def _nodes(rows: pd.DataFrame, group: str, colour: str, size: int, symbol: str = "circle") -> go.Scatter:
+    described = rows[["slot", "ended", "text", "log_prob", "score"]].itertuples(index=False)
     return go.Scatter(
         x=rows["step"], y=rows["log_prob"], mode="markers", legendgroup=group, showlegend=False,
-        text=[_described(row) for row in rows.itertuples()], customdata=rows[["step", "slot"]].to_numpy().tolist(),
+        text=[_described(*row) for row in described], customdata=rows[["step", "slot"]].to_numpy().tolist(),
         marker={"size": size, "color": colour, "symbol": symbol}, hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
 
 
-def _described(row: tuple) -> str:
-    slot = f"slot {row.slot}" if row.slot else "outside the beam"
-    end = " ■" if row.ended else ""
-    return f"{plain(row.text)}{end}<br>{slot}, log p {row.log_prob:.2f}, score {row.score:.3f}"
+def _described(slot: int, ended: bool, text: str, log_prob: float, score: float) -> str:
+    where = f"slot {slot}" if slot else "outside the beam"
+    end = " ■" if ended else ""
+    return f"{plain(text)}{end}<br>{where}, log p {log_prob:.2f}, score {score:.3f}"
 
 
 def _outside(reference: pd.DataFrame) -> list[go.Scatter]:
@@ -326,11 +328,11 @@ def _path(marked: pd.DataFrame) -> go.Scatter:
     )  # fmt: skip
 
 
-def _written(label: tuple) -> dict[str, object]:
-    leader = see_through(FAINT, 0.8) if abs(label.down) > _NEAR else "rgba(0,0,0,0)"
+def _written(step: int, log_prob: float, kind: str, label: str, right: float, down: float) -> dict[str, object]:
+    leader = see_through(FAINT, 0.8) if abs(down) > _NEAR else "rgba(0,0,0,0)"
     return {
-        "x": label.step, "y": label.log_prob, "ax": label.right, "ay": label.down, "text": plain(label.label),
-        "font": {"size": FONT_SIZE, "color": _TEXT[label.kind]}, "bgcolor": "rgba(255,255,255,0.7)",
+        "x": step, "y": log_prob, "ax": right, "ay": down, "text": plain(label),
+        "font": {"size": FONT_SIZE, "color": _TEXT[kind]}, "bgcolor": "rgba(255,255,255,0.7)",
         "borderpad": 0, "borderwidth": 0, "showarrow": True, "arrowhead": 0, "arrowwidth": 0.6, "arrowcolor": leader,
         "standoff": 4,
     }  # fmt: skip

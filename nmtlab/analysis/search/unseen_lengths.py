@@ -196,7 +196,7 @@ def losses_by_rest(run: Run, corpus: ParallelCorpus, split: str = "test") -> pd.
         summed negative log-probability in nats.
     """
     run = in_direction(run, corpus)
-    summed, tokens = Counter(), Counter()
+    summed, tokens = Counter[int](), Counter[int]()
     for _, losses in _losses(run, *zip(*corpus.pairs(split), strict=True)):
         summed.update(dict(enumerate(losses[::-1].tolist())))
         tokens.update(range(len(losses)))

@@ -220,9 +220,8 @@ class AttentionPage(Page):
 
     def _details(self, read: "_Read") -> Iterator[None]:
         """Fill the tables of the sentence in the background."""
-        linked = read.target and read.links
         self.shifts.show(
-            _shifts(read.runs, read.source, read.target, read.links) if linked else pd.DataFrame(),
+            _shifts(read.runs, read.source, read.target, read.links) if read.target and read.links else pd.DataFrame(),
             why="This target has no word links.",
         )
         yield
@@ -273,10 +272,10 @@ class AttentionPage(Page):
     def _contributions(self, read: "_Read") -> Iterator[None]:
         frames = []
         for run in read.runs:
-            asked = self.explained.asked(run)
-            found = contributions(system_of(run), read.source, read.target, *asked)
+            method, instead = self.explained.asked(run)
+            found = contributions(system_of(run), read.source, read.target, method, instead)
             frames.append(found.assign(run=run.label))
-            figure = contribution_figure(pd.concat(frames), self.explained.method, read.rings)
+            figure = contribution_figure(pd.concat(frames), method, read.rings)
             self.chart.show(with_subtitle(figure, self._about))
             yield
         self.answer.say(contributions_finding(pd.concat(frames), read.rings))

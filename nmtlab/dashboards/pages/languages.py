@@ -120,13 +120,18 @@ class LanguagesPage(Page):
         run = self.runs.first
         return run if run and _PARENT.met(run) else None
 
+    @property
+    def _inherited(self) -> Inheritance | None:
+        facts = self._child.inheritance if self._child else None
+        return Inheritance.of(facts) if facts else None
+
     def _moved(self) -> View | None:
         return view_of(MOVEMENT, self.runs.chosen) if self.figure.value == _VECTORS else None
 
     def _show_parent(self) -> None:
         """Say what the run has from its parent, if it has one."""
-        if child := self._child:
-            summary = Inheritance.of(child.inheritance).summary()
+        if inherited := self._inherited:
+            summary = inherited.summary()
             self.hint.say(f"{summary[0].upper()}{summary[1:]}.")
 
     def _offer_types(self) -> None:
@@ -134,8 +139,8 @@ class LanguagesPage(Page):
             self.selection.offer([self._child], Sentence(), ())
 
     def _show_taken(self) -> None:
-        if child := self._child:
-            self.taken.show(_taken(Inheritance.of(child.inheritance)))
+        if inherited := self._inherited:
+            self.taken.show(_taken(inherited))
 
     def _select_typed(self) -> None:
         word = self.word.value.strip()
@@ -209,7 +214,7 @@ def _of_kind(lists: pd.DataFrame, kind: str) -> pd.DataFrame:
 def _taken(inheritance: Inheritance) -> pd.DataFrame:
     """Return what became of each part of the parent."""
     uses = {"tune": "copied, trained further", "freeze": "copied, frozen", "reset": "drawn anew"}
-    rows = {}
+    rows: dict[str, dict[str, object]] = {}
     for one in inheritance.parameters:
         of_part = {"part": one.part.replace("_", " "), "parent's weights": uses[one.use]}
         kept = one.kept if one.types is not None and one.use != "reset" else None

@@ -32,7 +32,7 @@ from nmtlab.grids.running.cells import NOT_RUN
 from nmtlab.thesis.claims.declared import declared_claims
 from nmtlab.thesis.claims.verdicts import measured_claims, overall
 from nmtlab.thesis.measured import all_measured
-from nmtlab.thesis.shown.tables import table_figure, table_finding
+from nmtlab.thesis.shown.tables import Shown, table_figure, table_finding
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -150,7 +150,8 @@ class TablesPage(Page):
             return
         table, scale = self._chosen.table, self._chosen.scale
         named = drawn_labels(self._summary, table, scale)
-        show, baseline = self.draw.value if table.baseline else "value", system_labels(table).get(table.baseline, "")
+        show: Shown = self.draw.value if table.baseline else "value"
+        baseline = system_labels(table).get(table.baseline, "")
         self._drawn_lines = dict(zip(_keys(named), _keys(self._summary), strict=True))
         self.chart.show(table_figure(named, table.title, show, baseline, published_name(scale)))
         found = labelled(self._begun, table, scale)

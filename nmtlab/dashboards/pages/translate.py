@@ -42,8 +42,8 @@ from nmtlab.workspace import Workspace
 def _in_address(runs: Sequence[Run], sentence: Sentence) -> dict[str, str]:
     if not sentence.source:
         return {}
-    several = sentence.direction and any(len(run.directions) > 1 for run in runs)
-    way = dict(zip(("from", "into"), sentence.direction, strict=True)) if several else {}
+    several = any(len(run.directions) > 1 for run in runs)
+    way = dict(zip(("from", "into"), sentence.direction, strict=True)) if sentence.direction and several else {}
     origin = {"origin": f"{sentence.line} {sentence.title}"} if sentence.line else {}
     return way | {"text": sentence.source} | origin
 

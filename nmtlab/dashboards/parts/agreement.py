@@ -68,7 +68,8 @@ class Agreement(widgets.VBox):
         return [(run, method) for run, method in asked if method != SLOW or has_quick_gradients(run)]
 
     def _stored(self, run: Run, method: Explanation) -> pd.DataFrame | None:
-        return AGREEMENT_OF.stored(run, corpus=self._text.corpus, part=self._text.split, method=method)
+        text = self._text
+        return AGREEMENT_OF.stored(run, corpus=text.corpus, part=text.split, method=method) if text else None
 
     def _start(self) -> None:
         missing = [(run, method) for run, method in self._asked() if self._stored(run, method) is None]
@@ -76,6 +77,7 @@ class Agreement(widgets.VBox):
 
     def _measure(self, missing: Sequence[tuple[Run, Explanation]]) -> Iterator[None]:
         for run, method in missing:
+            assert self._text is not None  # without a text, nothing is missing
             AGREEMENT_OF.of(run, corpus=self._text.corpus, part=self._text.split, method=method)
             self._draw()
             yield

@@ -44,6 +44,10 @@ class BeamTree(widgets.VBox):
         on_token: called with the token of a node that is selected, and with None when it is selected no more.
     """
 
+    asked: Asked | None
+    reference: pd.DataFrame | None
+    _path: pd.DataFrame | None
+
     def __init__(self, title: str, guarded: Guarded, on_token: Callable[[Token | None], None]) -> None:
         self._title, self._guarded, self._on_token = title, guarded, on_token
         self.chart = Chart()
@@ -71,7 +75,7 @@ class BeamTree(widgets.VBox):
         self._until = until
         last = int(self.tree["step"].max())
         shown = self._title, self.reference, self._path, self._empty
-        self.chart.show(with_subtitle(tree_figure(self.tree, min(until, last), *shown), self.asked.about))
+        self.chart.show(with_subtitle(tree_figure(self.tree, min(until, last), *shown), self._searched.about))
         self.layout.display = ""
         self.fresh = True
 
@@ -86,9 +90,14 @@ class BeamTree(widgets.VBox):
         self.fresh = False
 
     @property
+    def _searched(self) -> Asked:
+        assert self.asked is not None, "nothing was searched"
+        return self.asked
+
+    @property
     def best(self) -> dict[str, object]:
         """The beam's best translation, as a row of a table."""
-        return result(f"beam of {self.asked.search.beam_size}", self.tree[self.tree["best"]].iloc[-1])
+        return result(f"beam of {self._searched.search.beam_size}", self.tree[self.tree["best"]].iloc[-1])
 
     @property
     def log_prob(self) -> float:
@@ -113,10 +122,14 @@ class BeamTree(widgets.VBox):
             self.prefix.clear()
             return
         step, slot = node
-        path = path_to(self.tree, step, slot) if slot else self.reference[self.reference["step"] <= step]
+        if slot:
+            path = path_to(self.tree, step, slot)
+        else:
+            assert self.reference is not None  # it alone is outside the beam
+            path = self.reference[self.reference["step"] <= step]
         self._path = path
         last = path.iloc[-1]
-        planned = self.asked.system.model.plans_length
+        planned = self._searched.system.model.plans_length
         where = "" if slot else ", which the beam does not hold"
         length = " (the first token has the log p of the planned length too)" if planned else ""
         self.prefix.title = f"Selected prefix{where}{length}: {legible(last['text'])}"
@@ -124,9 +137,10 @@ class BeamTree(widgets.VBox):
         show_if(not (last["ended"] or planned), self.button)
 
     def _continue(self) -> None:
-        asked = self.asked
-        found = continue_from(asked.system, asked.source, self._path["piece"].tolist(), asked.search).iloc[0]
-        self.continued.title = f"Continued from: {legible(self._path['text'].iloc[-1])}"
+        asked, path = self._searched, self._path
+        assert path is not None  # without one, the button is hidden
+        found = continue_from(asked.system, asked.source, path["piece"].tolist(), asked.search).iloc[0]
+        self.continued.title = f"Continued from: {legible(path['text'].iloc[-1])}"
         self.continued.show(pd.DataFrame([result("from this prefix", found), self.best]))
 
 

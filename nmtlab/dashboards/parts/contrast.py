@@ -4,7 +4,7 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.attribution.agreement import EXPLANATIONS, Explanation
-from nmtlab.analysis.attribution.contributions import SLOW, Instead
+from nmtlab.analysis.attribution.contributions import SLOW, Instead, Method
 from nmtlab.dashboards.frame.systems import has_quick_gradients
 from nmtlab.dashboards.widgets.controls import show_if
 from nmtlab.errors import NmtlabError
@@ -57,15 +57,17 @@ class ContrastControls(widgets.HBox):
         if places:
             self._position.value = places[0]
 
-    def asked(self, run: Run) -> tuple[Explanation, Instead | None]:
-        """Return the method, and what to compare if the run has the chosen token at the same position.
+    def asked(self, run: Run) -> tuple[Method, Instead | None]:
+        """Return the method, not attention, and what to compare if the run has the chosen token at the same position.
 
         Raises:
             NmtlabError: the run is too large for the method.
         """
-        if self.method == SLOW and not has_quick_gradients(run):
+        method = self.method
+        assert method != "attention"
+        if method == SLOW and not has_quick_gradients(run):
             problem = f"{self.method} of {run.label}: they would take minutes"
             raise NmtlabError(problem, "choose another method, or use nmtlab.analysis.attribution in a notebook")
         word, place = self._word.value.strip(), self._position.value
         first, pieces = next(iter(self._pieces.values())), self._pieces[run.label]
-        return self.method, Instead(place, word) if word and pieces[place : place + 1] == [first[place]] else None
+        return method, Instead(place, word) if word and pieces[place : place + 1] == [first[place]] else None

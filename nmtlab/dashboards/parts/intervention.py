@@ -67,6 +67,7 @@ class InterventionControls(widgets.VBox):
         self.layout.display = "none"
 
     def _decode(self) -> None:
+        assert self._system is not None  # without one, the controls are hidden
         result = redecode(
             self._system, self._source, self._target, self.position.value, self.place.value, self.weight.value
         )

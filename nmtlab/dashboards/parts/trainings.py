@@ -97,13 +97,15 @@ class Trainings(widgets.VBox):
     def look_closer(self) -> None:
         """Show the tokens of the selected sentence."""
         pair = labelled(self._pair)
-        known = self._examples is not None and "source" in self._examples.table
-        if not known or self.lines.value is None or self.table.value not in self._runs:
+        examples = self._examples
+        if examples is None or "source" not in examples.table:
+            return
+        if self.lines.value is None or self.table.value not in self._runs:
             return
         row, pipeline = self.lines.frame.loc[self.lines.value], pair[-1].pipeline
         targets = {"reference": row["reference"]} | {run.label: row[run.label] for run in pair if run.label in row}
         lines = [Line(name, "target", pipeline.target.tokenizer.split(line)) for name, line in targets.items()]
-        title, text = self._examples.origin or (None, None)
+        title, text = examples.origin or (None, None)
         number = int(row["line"]) if text else None
         where = Sentence(row["source"], title, number, text, pair[-1].direction)
         self.selection.offer(pair, where, [Line("source", "source", pipeline.source_pieces(row["source"])), *lines])
@@ -186,7 +188,7 @@ def _same_seed(cells: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:
     """Return the baseline run of the same seed for each run, or the first baseline run if there is none."""
     if baseline.empty:
         return {}
-    found = {}
+    found: dict[str, str] = {}
     for seed, run in zip(cells["seed"], cells["run"], strict=True):
         same = baseline.loc[(baseline["seed"] == seed).fillna(False), "run"]
         other = same.iloc[0] if len(same) else baseline["run"].iloc[0]

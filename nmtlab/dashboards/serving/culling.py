@@ -75,7 +75,7 @@ class Request:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernels, name)
 
-    async def start_kernel(self, **arguments: object) -> str:
+    async def start_kernel(self, **arguments: Any) -> str:
         """Start a kernel for the page."""
         self._refuse_if_full()
         self.kernel_id = await self._kernels.start_kernel(**arguments)
@@ -84,13 +84,14 @@ class Request:
     async def get_rendered_notebook(self, **arguments: object) -> tuple[object, ...]:
         """Take a preheated kernel for the page."""
         self._refuse_if_full()
-        *rendered, self.kernel_id = await self._kernels.get_rendered_notebook(**arguments)
+        rendering = self._kernels.get_rendered_notebook(**arguments)  # type: ignore[attr-defined]  # of Voilà's subclass
+        *rendered, self.kernel_id = await rendering
         return *rendered, self.kernel_id
 
     async def has_ended(self) -> bool:
         """Return whether the page's kernel is gone, so that nothing more comes from it."""
         return self.kernel_id is not None and not (
-            self.kernel_id in self._kernels and await self._kernels.get_kernel(self.kernel_id).is_alive()
+            self.kernel_id in self._kernels and await self._kernels.get_kernel(self.kernel_id).is_alive()  # type: ignore[misc]  # an AsyncKernelManager's
         )
 
     def _refuse_if_full(self) -> None:

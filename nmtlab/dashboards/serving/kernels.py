@@ -57,8 +57,7 @@ def forks(address: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait()
-        process.stdin.close()
+        process.communicate()  # closes its standard input, and waits for it
 
 
 def launch(address: str, connection_file: str) -> None:
@@ -87,7 +86,7 @@ def fork_kernels(address: str) -> None:
         gc.collect()
         gc.freeze()  # otherwise a collection in a kernel would copy the shared memory
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
-        while listener in select.select([listener, _STDIN], [], [])[0]:
+        while listener.fileno() in select.select([listener.fileno(), _STDIN], [], [])[0]:
             connection, _ = listener.accept()
             with connection, suppress(OSError):  # no memory or processes left, or who asked waits no longer
                 if os.fork() == 0:
@@ -168,7 +167,7 @@ def _content() -> str:
 
 def _end_with(connection: socket.socket) -> None:
     """End this kernel when `launch` or the server has ended."""
-    select.select([connection, _STDIN], [], [])
+    select.select([connection.fileno(), _STDIN], [], [])
     os._exit(0)
 
 

@@ -150,7 +150,7 @@ def _write_share(share: Path, socket: Path) -> None:
 
 
 def _config(folder: Path, socket: Path, address: Address, token: str, warm: int, open_browser: bool) -> Config:
-    kernels = {
+    kernels: dict[str, object] = {
         "cull_idle_timeout": _IDLE,
         "cull_interval": 60,
         "cull_connected": True,

@@ -126,11 +126,13 @@ class SyntheticCorpus:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start}
         if not folder.exists():
-            write_corpus(folder, [self.source], self.settings, **sizes, start=self.start)
+            write_corpus(
+                folder, [self.source], self.settings, train=self.train, dev=self.dev, test=self.test, start=self.start
+            )
         made = asdict(ArtificialSettings()) | _read(folder / "artificial.json")
-        _check_same(folder, made, {**asdict(self.settings), **sizes, "start": self.start})
+        _check_same(folder, made, {**asdict(self.settings), **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -165,14 +167,16 @@ class SyntheticFamily:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start}
         settings = dict(self.relatives)
         if not folder.exists():
-            write_corpus(folder, list(settings), settings, **sizes, start=self.start)
+            write_corpus(
+                folder, list(settings), settings, train=self.train, dev=self.dev, test=self.test, start=self.start
+            )
         made = _read(folder / "artificial.json")
         for_all = asdict(ArtificialSettings()) | made
         grown = {code: for_all | made.get("relatives", {}).get(code, {}) for code in made.get("languages", ())}
-        _check_same(folder, made, {"languages": list(settings), **sizes, "start": self.start})
+        _check_same(folder, made, {"languages": list(settings), **sizes})
         for code, wanted in settings.items():
             _check_same(folder, grown[code], asdict(wanted), f"{code}: ")
         return ParallelCorpus.open(folder, self.source, self.target)
@@ -254,8 +258,8 @@ class FirstPairs:
 
     def _write(self, folder: Path, whole: ParallelCorpus) -> None:
         with new_folder(folder) as temporary:
-            sides = (temporary / f"train.{language}" for language in whole.direction)
-            if (found := write_pairs(*sides, islice(whole.pairs("train"), self.train))) < self.train:
+            source, target = (temporary / f"train.{language}" for language in whole.direction)
+            if (found := write_pairs(source, target, islice(whole.pairs("train"), self.train))) < self.train:
                 raise CorpusError(f"{whole.folder}: {found:,} training pairs", f"choose at most {found:,}")
             for path in (*whole.folder.glob("dev.*"), *whole.folder.glob("test.*")):
                 copyfile(path, temporary / path.name)

@@ -46,7 +46,7 @@ def hypotheses(table: Table, scale: Scale, workspace: Workspace, cells: pd.DataF
 def scores_of(table: Table) -> list[Metric]:
     """Return a score for each kind of translations that a table scores."""
     scores = (one for one in find_metrics(table.metrics) if one.kind == "score")
-    return list({(one.split, one.scoring.made_by): one for one in scores}.values())
+    return list({(one.split, one.scored.made_by): one for one in scores}.values())
 
 
 def _made(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run, ParallelCorpus]]:
@@ -72,4 +72,4 @@ def _of_cell(score: Metric, cell: Cell, run: Run, corpus: ParallelCorpus) -> pd.
     text = scored_text(score, corpus, run)
     about = {"row": cell.row, "column": cell.column, "seed": cell.seed or 0, "split": score.split}
     frame = pd.DataFrame({"line": range(len(lines)), "translation": lines})
-    return frame.assign(**about, measure=score.scoring.made_by, text=text_digest(text.sources))[COLUMNS]
+    return frame.assign(**about, measure=score.scored.made_by, text=text_digest(text.sources))[COLUMNS]

@@ -65,10 +65,8 @@ def _difference(
     """Return difference, interval, p and what the interval covers; a system with a single seed is taken as it is."""
     several = min(len(scores[name]), len(scores[first])) > 1
     one, other = (scores[system] if several else float(np.mean(scores[system])) for system in (name, first))
-    spread = sentence_spread(
-        *(drawn[system] if several else _whole(drawn[system]) for system in (name, first)), sentences
-    )
-    line = difference(one, other, sentences=spread).estimate()
+    ours, theirs = (drawn[system] if several else _whole(drawn[system]) for system in (name, first))
+    line = difference(one, other, sentences=sentence_spread(ours, theirs, sentences)).estimate()
     return line.effect, line.low, line.high, line.p, "seeds and sentences" if several else "sentences alone"
 
 

@@ -89,7 +89,7 @@ class Scored:
         text = self.declared
         if run is None or text is None or not run.translates(text.source, text.target):
             return None
-        directed, asked = run.directed(text.source, text.target), (self.score.split, self.score.scoring.made_by)
+        directed, asked = run.directed(text.source, text.target), (self.score.split, self.score.scored.made_by)
         texts = translations_by_text(directed, *asked, text.name) or translations_by_text(directed, *asked)
         return next(iter(texts.values())) if len(texts) == 1 else None
 

@@ -146,7 +146,7 @@ def _translated(
     score: Metric, corpus: ParallelCorpus, run: Run | None, translations: pd.DataFrame
 ) -> tuple[Text, dict[tuple[str, int], list[str]]]:
     """Return the text that a score is of, and its translations by system and seed."""
-    own = translations[(translations["split"] == score.split) & (translations["measure"] == score.scoring.made_by)]
+    own = translations[(translations["split"] == score.split) & (translations["measure"] == score.scored.made_by)]
     text = scored_text(score, corpus, run) if len(own) else None
     if text is None:
         return Text([], []), {}
@@ -196,13 +196,13 @@ def _of_ratios(sums: Mapping[tuple[str, int], np.ndarray], pairs: Sequence[_Pair
     spreads = {}
     for (one, other), absolute in pairs:
         if {one, other} <= {*of}:
-            both = (np.abs(of[name]) if absolute else of[name] for name in (one, other))
-            spreads[absolute, one, other] = sentence_spread(*both, sentences)
+            ours, theirs = (np.abs(of[name]) if absolute else of[name] for name in (one, other))
+            spreads[absolute, one, other] = sentence_spread(ours, theirs, sentences)
     spreads |= {(False, name, ALONE): sentence_spread(scores, None, sentences) for name, scores in of.items()}
     return [(*names, *spread, sentences, _RATIO) for names, spread in spreads.items()]
 
 
-def _ratio(sums: Sequence[int]) -> float:
+def _ratio(sums: Sequence[float]) -> float:
     amount, of = sums
     return amount / of if of else math.nan
 

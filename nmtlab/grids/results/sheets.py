@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import NamedTuple, get_args
+from typing import NamedTuple, Protocol, get_args
 
 import pandas as pd
 
@@ -23,6 +23,31 @@ class Sheet(NamedTuple):
     rows: Sequence[Sequence[str]]
     numbers: Collection[str]
     notes: Sequence[str]
+
+
+class _Line(Protocol):
+    """A line of `summary` with labels; numbers that are not known are NaN."""
+
+    row: str
+    column: str
+    metric: str
+    mean: float
+    mean_low: float
+    mean_high: float
+    missing: int
+    diverged: int
+    difference: float
+    low: float
+    high: float
+    q: float
+    detectable: float
+    bound: float
+    seeds_needed: float
+    verdict: str
+    reason: str
+    published: str
+    published_difference: str
+    published_mark: str
 
 
 def results_sheet(
@@ -105,7 +130,7 @@ def decisions(table: Table, scale: Scale, lines: pd.DataFrame) -> list[str]:
     return [_decision(line, baseline) for line in compared.itertuples()]
 
 
-def _decision(line: object, baseline: str) -> str:
+def _decision(line: _Line, baseline: str) -> str:
     where = f"{line.row}, {find_metric(line.metric).label}"
     difference = _with_interval(line.difference, line.low, line.high, "+.2f")
     if line.verdict in ("better", "worse"):
@@ -165,22 +190,22 @@ def reasons(table: Table, scale: Scale, left_out: Mapping[str, str]) -> list[str
     return said + [f"not run: {column} in {', '.join(names)}: {why}" for (column, why), names in of_cells.items()]
 
 
-def _measured(line: object) -> str:
+def _measured(line: _Line) -> str:
     parts = [_with_interval(line.mean, line.mean_low, line.mean_high)]
     parts += [f"{line.missing} not finished"] if line.missing else []
     parts += [f"{line.diverged} diverged"] if line.diverged else []
     return ", ".join(parts)
 
 
-def _published(line: object) -> str:
+def _published(line: _Line) -> str:
     return line.published + ("" if line.published_difference else line.published_mark)
 
 
-def _published_difference(line: object) -> str:
+def _published_difference(line: _Line) -> str:
     return line.published_difference + (line.published_mark if line.published_difference else "")
 
 
-def _compared(line: object) -> list[str]:
+def _compared(line: _Line) -> list[str]:
     """Return the difference to the baseline, the smallest detectable one, q and the verdict."""
     if line.difference != line.difference:
         return ["", "", "", line.verdict]

@@ -13,7 +13,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -207,7 +207,7 @@ def compare(
     values = values_by_system(cells)
     one = values.get(system, [])
     other = values.get(than, []) if isinstance(than, str) else than
-    trained = {name: scores for name, scores in values.items() if np.ndim(scores)}
+    trained = {name: scores for name, scores in values.items() if _has_seeds(scores)}
     welch = difference(one, other, sentences=sentences)
     if not isinstance(than, str) or not trained.keys() & {system, than} <= set(converged):
         return Compared(welch, welch)
@@ -257,7 +257,7 @@ def difference(
         pool: the pooled variance of a seed; if not given, each system has its own.
         sentences: of `sentence_spread`, if the measure has sentences.
     """
-    trained = [values for values in (one, other) if np.ndim(values)]
+    trained = [values for values in (one, other) if _has_seeds(values)]
     counts = tuple(map(len, trained))
     if 0 in counts:
         return Difference(np.nan, ())
@@ -268,6 +268,10 @@ def difference(
     else:
         seeds = (replace(pool, counts=counts),)
     return Difference(effect, seeds, sentences)
+
+
+def _has_seeds(values: Sequence[float] | float) -> TypeGuard[Sequence[float]]:
+    return np.ndim(values) > 0
 
 
 def seed_variance(systems: Iterable[Sequence[float]]) -> Seeds:

@@ -78,7 +78,8 @@ def summary(
     measures = {measure.key: measure for measure in find_metrics(table.metrics)}
     sentences = SENTENCES.empty if sentences is None else sentences
     known = results[results["metric"].isin(list(measures))]
-    lines, answers = [], {}
+    lines: list[dict[str, object]] = []
+    answers: dict[int, Answer] = {}
     for (row, metric), cells in known.groupby(["row", "metric"], sort=False):
         measure, baseline = measures[metric], cells[cells["column"] == table.baseline]
         # A finished run without a value can never have one: an ordinary system has no length model.
@@ -185,7 +186,7 @@ def _answer(
     sentences: pd.DataFrame,
     kept: Kept | None,
 ) -> Answer:
-    expects = "higher" if measure.better == "higher" else "lower"
+    expects: Literal["higher", "lower"] = "higher" if measure.better == "higher" else "lower"
     asked = Question(measure, column, table.baseline, expects, absolute=measure.better == "zero")
     spread = spread_of(sentences, row, measure, column, table.baseline, asked.absolute)
     return answered(with_aim(asked, table, row), cells, table.converging, spread, kept)

@@ -46,7 +46,8 @@ def in_processes(workers: int) -> Engine:
     def engine(
         cells: Sequence[Cell], workspace: Workspace, on_event: OnGridEvent, should_stop: Callable[[], bool]
     ) -> None:
-        waiting, working, stopping = list(cells), {}, False
+        working: dict[object, _Worker] = {}  # by connection
+        waiting, stopping = list(cells), False
         while waiting or working:
             if should_stop() and not stopping:
                 stopping = True
@@ -56,7 +57,7 @@ def in_processes(workers: int) -> Engine:
             while len(working) < workers and (cell := take_ready(waiting, [one.cell for one in working.values()])):
                 worker = _start(cell, workspace)
                 working[worker.connection] = worker
-            for connection in wait(list(working), _POLL_SECONDS):
+            for connection in wait([one.connection for one in working.values()], _POLL_SECONDS):
                 event = working[connection].receive()
                 on_event(event)
                 if isinstance(event, CellEnded):

@@ -1,7 +1,7 @@
 """What a grid will take: time and disk space."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -52,7 +52,7 @@ def expected_seconds(cell: Cell, known: Known) -> float | None:
     return fmean(similar) if similar else None
 
 
-def seconds_left(waiting: Iterable[Cell], running: Mapping[str, float], known: Known, workers: int) -> float | None:
+def seconds_left(waiting: Collection[Cell], running: Mapping[str, float], known: Known, workers: int) -> float | None:
     """Return the seconds that a grid will still take, or None if the time of a waiting cell is unknown.
 
     Args:
@@ -61,8 +61,8 @@ def seconds_left(waiting: Iterable[Cell], running: Mapping[str, float], known: K
         known: cells that are finished, or whose total time is estimated.
         workers: number of cells made at once.
     """
-    expected = [expected_seconds(cell, known) for cell in waiting]
-    if None in expected:
+    expected = [seconds for cell in waiting if (seconds := expected_seconds(cell, known)) is not None]
+    if len(expected) < len(waiting):
         return None
     return (sum(expected) + sum(running.values())) / workers
 

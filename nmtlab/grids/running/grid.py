@@ -51,8 +51,8 @@ def run_grid(
     cells = trainings(cells, workspace)
     corpora = _opened(cells, workspace, on_event)
     cells = [cell for cell in cells if corpora.keys() >= set(cell.corpora)]
-    runs = {cell.run: made_run(cell, corpora[cell.corpus], workspace) for cell in cells}
-    complete = {cell.run for cell in cells if is_made(cell, runs[cell.run], [corpora[text] for text in cell.texts])}
+    runs = {cell.run: run for cell in cells if (run := made_run(cell, corpora[cell.corpus], workspace))}
+    complete = {cell.run for cell in cells if is_made(cell, runs.get(cell.run), [corpora[text] for text in cell.texts])}
     for cell in cells:
         if cell.run in complete:
             _check_numbers(cell, runs[cell.run], corpora)

@@ -78,12 +78,13 @@ def _connected(workers: int) -> Any:
     except ImportError as error:
         raise missing_package("ray") from error
     _check_answers(os.environ.get("RAY_ADDRESS", ""))
+    connect: Callable[..., object] = ray.init  # its default level is a name, too, in spite of its annotation
     quiet = {"log_to_driver": False, "logging_level": "error"}
     on_term = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(address="auto", **quiet)
+        connect(address="auto", **quiet)
     except ConnectionError:
-        ray.init(num_cpus=workers, include_dashboard=False, **quiet)
+        connect(num_cpus=workers, include_dashboard=False, **quiet)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, on_term)  # Ray's handler would end everything at once
     return ray
@@ -112,7 +113,8 @@ def _make(
 ) -> None:
     board = ray.remote(_Board).options(num_cpus=0).remote()
     task = ray.remote(_work).options(num_cpus=1)
-    waiting, working, stopping = list(cells), {}, False
+    working: dict[ObjectRef, Cell] = {}
+    waiting, stopping = list(cells), False
     while waiting or working:
         if should_stop() and not stopping:
             stopping = True

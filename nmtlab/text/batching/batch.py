@@ -1,7 +1,7 @@
 """Batches of sentence pairs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -70,9 +70,10 @@ class Batch(Generic[A]):
 
     def map(self, change: Callable[[A], T]) -> "Batch[T]":
         """Return the batch with `change` applied to every array, e.g. to move or slice it; other fields are kept."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        kept = {name for name, value in values.items() if value is None or isinstance(value, str)}
-        return Batch(**{name: value if name in kept else change(value) for name, value in values.items()})
+        source, target_input = change(self.source), change(self.target_input)
+        target, origin = change(self.target), change(self.origin)
+        weight = None if self.weight is None else change(self.weight)
+        return Batch(source, target_input, target, origin, weight, self.source_language, self.target_language)
 
     def cut(self, rows: slice) -> "Batch[A]":
         """Return the pairs in `rows`."""
@@ -80,7 +81,7 @@ class Batch(Generic[A]):
 
     def without_targets(self) -> "Batch[A]":
         """Return the batch with padding as its targets, so that nothing is learned from it."""
-        padding = self.target * 0 + PAD  # type: ignore[operator]
+        padding: A = self.target * 0 + PAD  # type: ignore[assignment, operator]
         return replace(self, target=padding, target_input=padding)
 
 

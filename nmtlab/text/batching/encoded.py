@@ -103,6 +103,7 @@ def _build(
         write_shards(temporary, pipeline, corpus, split, on_progress)
         built = read_shards(temporary)  # stays mapped when the folder is renamed or removed
         _put(temporary, folder)
+    assert built is not None  # just written
     return built
 
 

@@ -95,7 +95,7 @@ class Claim:
             return f"{labels[self.system]}: {self.metric.label} − {self.than.label}"
         system, than = (
             f"|{name}|" if self.absolute else f"{name}"
-            for name in (labels.get(name, name) for name in (self.system, self.than))
+            for name in (labels.get(name, name) for name in (self.system, str(self.than)))
         )
         return system if self.than == 0.0 else f"{system} − {than}"
 

@@ -14,7 +14,7 @@ def change(metric: Metric, than: Metric) -> Metric:
 
     Seeds are paired, so that what a seed adds to both numbers does not count.
     """
-    return Metric(f"{metric.key} − {than.key}", f"{metric.label} − {than.label}", unit=metric.unit, split=None)
+    return Metric(f"{metric.key} − {than.key}", f"{metric.label} − {than.label}", unit=metric.unit, split="")
 
 
 def changes(metric: Metric, than: Metric, cells: pd.DataFrame) -> pd.DataFrame:

@@ -65,7 +65,8 @@ def table_view(name: str, scale: Scale = "small", metric: str = "") -> View:
     begun = lines[lines["row"].isin(lines.loc[lines["seeds"] > 0, "row"])]
     published = ["published"] if (begun["published"] != "").any() else []
     shown = ["row", "column", "seeds", "mean", "margin", *compared, *published]
-    show, baseline = "difference" if table.baseline else "value", system_labels(table).get(table.baseline, "")
+    show: Shown = "difference" if table.baseline else "value"
+    baseline = system_labels(table).get(table.baseline, "")
     figure = table_figure(drawn_labels(lines, table, scale), table.title, show, baseline, published_name(scale))
     finding = table_finding(labelled(begun, table, scale), baseline, find_metric(chosen).better)
     lines = labelled(begun[shown], table, scale).rename(columns={"published": published_name(scale)})

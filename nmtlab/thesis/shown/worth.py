@@ -93,7 +93,7 @@ def worth_finding(replaced: pd.DataFrame) -> str:
     """
     first = replaced[replaced["pair"] == replaced["pair"].iloc[0]] if len(replaced) else replaced
     smallest = first[first["child_pairs"] == first["child_pairs"].min()]
-    said = [f"{line.system} {_number(line, line.replaced)}{_interval(line)}" for line in smallest.itertuples()]
+    said = [f"{line['system']} {_number(line, line['replaced'])}{_interval(line)}" for _, line in smallest.iterrows()]
     size, pair = (smallest[name].iloc[0] if said else "" for name in ("child_pairs", "pair"))
     return f"What a parent is worth to a child of {size:,} pairs ({pair}), in pairs: {listed(said)}." if said else ""
 
@@ -282,11 +282,11 @@ def _worth_traces(lines: pd.DataFrame, colour: str) -> list[go.Scatter]:
     )
     points = go.Scatter(
         x=lines["at"], y=lines["place"], mode="markers+text", name=escape(lines["system"].iloc[0]),
-        text=[_number(line, line.replaced) for line in lines.itertuples()], textposition="top center",
+        text=[_number(line, line["replaced"]) for _, line in lines.iterrows()], textposition="top center",
         marker={"color": colour, "size": 9, "symbol": [_symbol(number) for number in lines["replaced"]]},
         error_x={"type": "data", "symmetric": False, "array": _lengths(lines["at"], lines["to"]),
                  "arrayminus": _lengths(lines["from"], lines["at"]), "thickness": 1.5, "width": 4},
-        cliponaxis=False, customdata=[_summary(line) for line in lines.itertuples()],
+        cliponaxis=False, customdata=[_summary(line) for _, line in lines.iterrows()],
         hovertemplate="%{customdata}<extra>" + escape(lines["system"].iloc[0]) + "</extra>",
     )  # fmt: skip
     return [stretches, points]
@@ -301,20 +301,20 @@ def _symbol(replaced: float) -> str:
     return {math.inf: "triangle-right", -math.inf: "triangle-left"}.get(replaced, "circle")
 
 
-def _number(line: tuple, replaced: float) -> str:
+def _number(line: pd.Series, replaced: float) -> str:
     """Return a number of replaced pairs as text: "> 9,500" if the largest child alone has too few."""
     if math.isinf(replaced):
-        return f"> {line.largest - line.child_pairs:,}" if replaced > 0 else "nothing"
+        return f"> {line['largest'] - line['child_pairs']:,}" if replaced > 0 else "nothing"
     return f"{replaced:,.0f}".replace("-", "−")
 
 
-def _summary(line: tuple) -> str:
-    replaces = f"{_number(line, line.replaced)}{_interval(line, '95 %: ')}"
-    return f"child of {line.child_pairs:,} pairs, {line.score:.2f}: replaces {replaces}"
+def _summary(line: pd.Series) -> str:
+    replaces = f"{_number(line, line['replaced'])}{_interval(line, '95 %: ')}"
+    return f"child of {line['child_pairs']:,} pairs, {line['score']:.2f}: replaces {replaces}"
 
 
-def _interval(line: tuple, name: str = "") -> str:
-    return "" if math.isnan(line.low) else f" ({name}{_number(line, line.low)} to {_number(line, line.high)})"
+def _interval(line: pd.Series, name: str = "") -> str:
+    return "" if math.isnan(line["low"]) else f" ({name}{_number(line, line['low'])} to {_number(line, line['high'])})"
 
 
 def _with_axes(figure: go.Figure, panel: pd.DataFrame, row: int) -> None:

@@ -4,7 +4,7 @@ Dev and test text of one language is in no training text of another, in English 
 by their English sentence, and the artificial ones are by theirs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from nmtlab.grids.declared.corpora import (
@@ -85,19 +85,19 @@ TURKIC = ManyTexts(
 )
 """All text of Uyghur and Uzbek; with 63 common test lines an anecdote."""
 
-_FAMILY, _TINY_FAMILY = {"vocabulary": 2000, "names": 100, "ambiguity": 0.1}, {"vocabulary": 100, "names": 3}
+_FAMILY = ArtificialSettings(vocabulary=2000, names=100, ambiguity=0.1)
+_TINY_FAMILY = ArtificialSettings(vocabulary=100, names=3)
 _STRANGER = "qad"
 _APART = 10_000_000
 """Distance between the first sentences of two texts: their training sentences are drawn apart."""
 
 
-def _relatives(settings: dict[str, float], codes: tuple[str, ...]) -> tuple[tuple[str, ArtificialSettings], ...]:
+def _relatives(settings: ArtificialSettings, codes: tuple[str, ...]) -> tuple[tuple[str, ArtificialSettings], ...]:
     """Return each language's settings; the stranger shares names with the family, and no stems or suffixes."""
-    distances = {code: {"cognates": 0.0} if code == _STRANGER else {} for code in codes}
-    return tuple((code, ArtificialSettings(**settings, **distance)) for code, distance in distances.items())
+    return tuple((code, replace(settings, cognates=0.0) if code == _STRANGER else settings) for code in codes)
 
 
-def _artificial(prefix: str, settings: dict[str, float], sizes: dict[str, int], dev: int, test: int) -> ManyTexts:
+def _artificial(prefix: str, settings: ArtificialSettings, sizes: dict[str, int], dev: int, test: int) -> ManyTexts:
     """Return texts of some sizes, with different sentences, and one with the same sentences, mostly for its test."""
     relatives = _relatives(settings, tuple(sizes))
     texts = tuple(

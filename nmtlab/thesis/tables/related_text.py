@@ -4,6 +4,8 @@ An unrelated parent has the same English sentences as the related one, so that t
 parent also teaches English and the domain.
 """
 
+from dataclasses import replace
+
 from nmtlab.grids.declared.corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.grids.declared.declaration import NOT_PUBLISHED, NOT_TINY, Changes, Parent, Row, Setup
 from nmtlab.text.artificial import ArtificialSettings
@@ -60,43 +62,41 @@ _TURKIC_CHILD = {code: child(code) for code in ("ug", "uz")}
 _OF_TURKISH = {code: {RELATED: Parent(_TURKISH, text, UPDATES)} for code, text in _TURKIC_CHILD.items()}
 
 # The child is Nari, its parents are Nara at three distances: only the words differ.
-_FAMILY = {"vocabulary": 2000, "names": 100, "ambiguity": 0.1}
-_DISTANCES = {
-    RELATED: ("sister", {"cognates": 0.9}),
-    COUSIN: ("cousin", {"cognates": 0.4, "sound_changes": 6}),
-    UNRELATED: ("stranger", {"cognates": 0.0}),
-}
+_FAMILY = ArtificialSettings(vocabulary=2000, names=100, ambiguity=0.1)
+_COGNATES = {RELATED: ("sister", 0.9, 0), COUSIN: ("cousin", 0.4, 6), UNRELATED: ("stranger", 0.0, 0)}
+"""Of each parent: its name, the share of stems of the child's that it has, and how many of its sounds have changed."""
 _FAR = 10_000_000
 """Number of a child's first sentence: its English is not that of its parent."""
 
 
-def _nara(name: str, distance: dict[str, float]) -> SyntheticCorpus:
-    return SyntheticCorpus(f"{name}-qaa-en", "qaa", ArtificialSettings(**_FAMILY, **distance), train=20_000)
+def _nara(name: str, cognates: float, sound_changes: int) -> SyntheticCorpus:
+    settings = replace(_FAMILY, cognates=cognates, sound_changes=sound_changes)
+    return SyntheticCorpus(f"{name}-qaa-en", "qaa", settings, train=20_000)
 
 
 def nari(pairs: int) -> SyntheticCorpus:
     """Return the artificial child's text. A smaller one is part of a larger one."""
-    return SyntheticCorpus(f"child-qab-en.{pairs}", "qab", ArtificialSettings(**_FAMILY), train=pairs, start=_FAR)
+    return SyntheticCorpus(f"child-qab-en.{pairs}", "qab", _FAMILY, train=pairs, start=_FAR)
 
 
-NARI = {
-    parent_name: Parent(_nara(name, distance), nari(10_000), UPDATES)
-    for parent_name, (name, distance) in _DISTANCES.items()
-}
+NARI = {parent_name: Parent(_nara(*distance), nari(10_000), UPDATES) for parent_name, distance in _COGNATES.items()}
 
-_TINY = {"vocabulary": 100, "names": 3}
+_TINY = ArtificialSettings(vocabulary=100, names=3)
 
 
-def _tiny(name: str, source: str, pairs: int, distance: dict[str, float], start: int = 0) -> SyntheticCorpus:
-    settings = ArtificialSettings(**_TINY, **distance)
+def _tiny(name: str, source: str, pairs: int, settings: ArtificialSettings, start: int = 0) -> SyntheticCorpus:
     return SyntheticCorpus(f"tiny-{name}-{source}-en", source, settings, train=pairs, dev=30, test=30, start=start)
 
 
 def _tiny_setup(child_source: str) -> Setup:
-    text = _tiny("child", child_source, 200, {}, _FAR)
+    text = _tiny("child", child_source, 200, _TINY, _FAR)
     parents = {
-        parent_name: Parent(_tiny(name, "qaa", 500, distance), text, {"training.max_evaluations": 2})
-        for parent_name, (name, distance) in _DISTANCES.items()
+        parent_name: Parent(
+            _tiny(name, "qaa", 500, replace(_TINY, cognates=cognates, sound_changes=changes)),
+            text,
+            {"training.max_evaluations": 2},
+        )
+        for parent_name, (name, cognates, changes) in _COGNATES.items()
     }
     return Setup(text, parents=parents)
 
