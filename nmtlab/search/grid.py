@@ -1,8 +1,8 @@
 """Grid beam search: translations in which given phrases occur (Hokamp and Liu 2017).
 
 A bank holds the best hypotheses with as many tokens of the phrases still to come. A free token stays in its bank; a
-token of a phrase leads to the next. A phrase that has begun goes on to its end, and only hypotheses in which all phrases
-occur may end.
+token of a phrase leads to the next. A phrase that has begun goes on to its end, and only hypotheses that have all
+phrases may end.
 
 Shapes: B sentences still being searched, K slots, P phrases of at most L tokens, n continuations of a slot.
 """
