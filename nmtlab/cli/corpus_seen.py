@@ -45,7 +45,7 @@ class SideSeen(Answer):
     letters: dict[str, int]
     """The most frequent letters without a type, for which tokens become UNK, with their counts."""
     unknown_words: dict[str, int]
-    """The most frequent words with a token that becomes UNK, with the number of sentences."""
+    """The most frequent words with a token that becomes UNK, with their counts."""
 
 
 class CorpusSeen(Answer):
@@ -71,7 +71,7 @@ def print_seen(run: Run, corpus: ParallelCorpus, as_json: bool) -> None:
     for split, side in sides:
         for note in _notes(side, run) if split == corpus.splits[0] else []:
             print(note)
-    if any(side.letters for _, side in sides):
+    if any(side.letters for split, side in sides if split == "train"):
         print(f"next: nmtlab train {corpus.name} --from {run.name} --add-letters")
 
 

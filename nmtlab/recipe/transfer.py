@@ -21,7 +21,7 @@ class TransferSettings(Section):
     """Go on training the parent: its pipeline and model as they are, perhaps on its text."""
 
     add_letters: bool = False
-    """Continued: letters of the training text that its pipeline lacks become types; vectors begin as the mean of all."""
+    """Continued: letters of the training text that the parent lacks become types; their vectors begin as the mean."""
 
     add_tag: str = Field("", pattern=rf"^({CODE})?$", max_length=50)
     """Continued: a language whose tag the parent lacks."""

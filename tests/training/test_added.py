@@ -9,7 +9,9 @@ import pytest
 import torch
 from support.foreign_folder import write_marian
 from support.foreign_models import m2m, subwords
+from typer.testing import CliRunner
 
+from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model
 from nmtlab.interchange.huggingface import import_model
@@ -329,6 +331,20 @@ def test_additions_need_a_run_to_go_on_from_and_each_other():
     ):
         with pytest.raises(NmtlabError, match=said):
             named_recipe("fixnorm-small").with_changes(changes)
+
+
+def test_the_command_line_adds_letters_and_a_tag(here, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(here.data))
+    words = ["train", "bavarian", "--from", "nllb", "--add-tag", "bar_Latn", "--like", "deu_Latn", "--add-letters"]
+    for change in SHORT:
+        words += ["--set", f"{change}={1 if change.endswith('evaluations') else SHORT[change]}"]
+    done = CliRunner().invoke(app, [*words, "--name", "said"])
+    assert done.exit_code == 0, done.output
+    assert "1 types were added; now unknown: 0.00% of the source tokens" in done.output
+    transfer = run_of(here, "said").recipe.transfer
+    assert (transfer.add_tag, transfer.like, transfer.add_letters) == ("bar_Latn", "deu_Latn", True)
+    alone = CliRunner().invoke(app, ["train", "tiny", "--add-letters"])
+    assert "--add-letters: belongs to --from" in str(alone.exception)
 
 
 def test_subwords_with_bytes_have_no_unknown_letter(here):

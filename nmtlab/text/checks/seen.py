@@ -28,7 +28,7 @@ class SeenSide:
         unwritten: those of them that can be read but not generated; 0 on the source side.
         has_bytes: whether letters without a type become pieces of bytes, and none is UNK.
         letters: letters without a type, for which pieces become UNK; none of a pipeline of words.
-        unknown_words: words with a piece that becomes UNK, with the number of sentences that have them.
+        unknown_words: words with a piece that becomes UNK.
     """
 
     side: str
@@ -84,7 +84,7 @@ def _seen(pipeline: Pipeline, name: str, side: Side, language: str, lines: Seque
     )
 
 
-def _unknown_words(side: Side, line: str) -> set[str]:
+def _unknown_words(side: Side, line: str) -> list[str]:
     """Return the words of a line that have a piece that becomes UNK."""
     words, word_of_piece = side.tokenizer.words(line)
-    return {words[word_of_piece[place]] for place, _ in unknown_pieces(side, line)}
+    return [words[index] for index in {word_of_piece[place] for place, _ in unknown_pieces(side, line)}]
