@@ -66,7 +66,8 @@ def _seen(pipeline: Pipeline, name: str, side: Side, language: str, lines: Seque
             letters.update(unknown_letters(side, line))
             words.update(_unknown_words(side, line))
     masks = pipeline.allowed_by_language
-    written = masks.get(language, np.any([*masks.values()], axis=0)) if name == "target" else counts >= 0
+    allowed = [masks[language]] if language in masks else [*masks.values()]
+    unwritten = counts[~np.any(allowed, axis=0)].sum() if name == "target" else 0
     named = {"own": ("source", "target"), "none": ()}.get(pipeline.settings.target_tag, ("target",))
     tags = known_languages(pipeline)
     return SeenSide(
@@ -77,7 +78,7 @@ def _seen(pipeline: Pipeline, name: str, side: Side, language: str, lines: Seque
         words=sum(len(line.split()) for line in lines),
         tokens=int(counts.sum()),
         unknown=int(counts[UNK]),
-        unwritten=int(counts[~written].sum()),
+        unwritten=int(unwritten),
         has_bytes=has_bytes(side),
         letters=letters,
         unknown_words=words,
