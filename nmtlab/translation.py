@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from nmtlab.device import in_parallel
+from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.search import SearchSettings
@@ -19,6 +20,7 @@ from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.searches import Search, usual_search
 from nmtlab.search.token_scores import TokenScores, score_tokens
 from nmtlab.text.batching.batches import pad, sorted_batches
+from nmtlab.text.corpora.lines import is_blank
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS, UNK
 
@@ -139,6 +141,7 @@ class Translator(Generic[ModelT]):
         on_progress: Callable[[int], None] = lambda lines: None,
         search: Search | None = None,
         prefixes: Sequence[str] | None = None,
+        must: Sequence[Sequence[str]] | None = None,
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
@@ -149,11 +152,16 @@ class Translator(Generic[ModelT]):
             search: replaces that of the settings, and decides how many translations are returned; on a CPU with several
                 threads it is run on several batches at once.
             prefixes: for each line, the beginning of its translation as plain text, or empty; of beam search only.
+            must: for each line, the phrases that occur in its translation, as plain text; of beam search only.
+
+        Raises:
+            NmtlabError: a phrase cannot occur, or the phrases of a line are longer than its translation may be.
         """
         pieces = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
         begun = None if pieces is None else [[number for number, _ in of_line] for of_line in pieces]
+        phrases = None if must is None else self._phrase_ids(lines, must)
         at_risk = search is None and self.settings.risk_samples > 0
-        search = search or usual_search(self.settings, self.model.plans_length, n_best, begun)
+        search = search or usual_search(self.settings, self.model.plans_length, n_best, begun, phrases)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
@@ -209,6 +217,25 @@ class Translator(Generic[ModelT]):
     def _prefix_pieces(self, prefix: str) -> list[Piece]:
         """Return the token ids of a prefix, each with its piece as written."""
         return list(zip(self.pipeline.target_ids(prefix), self.pipeline.target.tokenizer.split(prefix), strict=False))
+
+    def _phrase_ids(self, lines: Sequence[str], must: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+        """Return the ids of the phrases that must occur in the translation of each line, each phrase once.
+
+        Raises:
+            NmtlabError: one of them cannot occur.
+        """
+        allowed = self.pipeline.target_allowed
+        found: list[list[list[int]]] = []
+        for number, (line, phrases) in enumerate(zip(lines, must, strict=True), start=1):
+            ids = {phrase: self.pipeline.target_ids(phrase)[:-1] for phrase in phrases}
+            for phrase, tokens in ids.items():
+                if is_blank(line):
+                    raise NmtlabError(f"line {number}: {phrase!r} must occur, but the line is blank", "leave it out")
+                if not tokens or UNK in tokens or not allowed[tokens].all():
+                    problem = f"line {number}: {phrase!r} must occur, but the run cannot generate it"
+                    raise NmtlabError(problem, "write it otherwise, or leave it out")
+            found.append(list(map(list, dict.fromkeys(map(tuple, ids.values())))))
+        return found
 
     def _translations(
         self, rows: Sequence[tuple[str, Sequence[int], list[Piece]]], found: Sequence[list[Hypothesis]]

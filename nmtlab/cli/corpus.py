@@ -9,11 +9,12 @@ from pandas import DataFrame
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.corpus_import import Name, check_not_in_training, print_report, report_pairs
+from nmtlab.cli.corpus_seen import print_seen
 from nmtlab.cli.options import Source, Target, numbers
 from nmtlab.cli.tables import print_frame, print_table
-from nmtlab.errors import CorpusError
+from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.files import remove_folder
-from nmtlab.runs.listing import unfinished_runs
+from nmtlab.runs.listing import open_run, unfinished_runs
 from nmtlab.text.checks import overlap as measures
 from nmtlab.text.corpora.concatenation import join as join_corpora
 from nmtlab.text.corpora.corpus import SPLITS, Listed, listed, open_corpus
@@ -192,6 +193,12 @@ def stats(
     corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
     source: Source = "",
     target: Target = "",
+    with_: Annotated[
+        str,
+        typer.Option(
+            "--with", metavar="RUN", help="Show instead how this run's pipeline sees the text: what is unknown."
+        ),
+    ] = "",
     csv: Csv = False,
     as_json: Json = False,
 ) -> None:
@@ -201,7 +208,13 @@ def stats(
     the words of both with a training sentence (Jaccard index): such sentences can be translated from memory.
     The word ceiling is the BLEU of a text split into words and joined again: no word system can be expected above it.
     """
-    text = open_corpus(corpus, Workspace.find(), source, target)
+    workspace = Workspace.find()
+    text = open_corpus(corpus, workspace, source, target)
+    if with_:
+        if csv:
+            raise NmtlabError("--csv and --with: mutually exclusive", "leave one out")
+        print_seen(open_run(with_, workspace), text, as_json)
+        return
     table, shares = statistics(text), shares_similar(text)
     table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
     table["word_ceiling"] = [

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from nmtlab.cli.options import Set, Source, Target, Threads, changed, interrupted
+from nmtlab.cli.options import Set, Source, Target, Threads, changed, check_belongs, interrupted
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.progress import ProgressBar
 from nmtlab.recipe import Recipe, find_recipe
@@ -21,6 +22,7 @@ from nmtlab.training.trackers import Tracker, tracker_writer
 from nmtlab.workspace import Workspace
 
 _RECIPE, _CONTINUED = "transformer-small", "fine-tune"
+_going_on = partial(typer.Option, rich_help_panel="Going on from a run")
 
 
 def train(
@@ -52,6 +54,18 @@ def train(
     from_: Annotated[
         str,
         typer.Option("--from", metavar="RUN", help="Go on training this run, which may be imported, in a new run."),
+    ] = "",
+    add_letters: Annotated[
+        bool,
+        _going_on(
+            "--add-letters", help="Give letters of the training text that the run lacks types, with new vectors."
+        ),
+    ] = False,
+    add_tag: Annotated[
+        str, _going_on(metavar="LANGUAGE", help="Give the run a tag for a language that it lacks.")
+    ] = "",
+    like: Annotated[
+        str, _going_on(metavar="LANGUAGE", help="The language with whose vector that of the new tag begins.")
     ] = "",
     set_: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
@@ -101,12 +115,22 @@ def train(
         nmtlab runs import opus-mt-de-en --name opus
         nmtlab train CORPUS --from opus --name tuned
         nmtlab train CORPUS --from opus --recipe fine-tune-lora --name tuned-lora
+
+    Letters and languages that a run lacks are added to it ('nmtlab corpus stats CORPUS --with RUN' finds them):
+
+        nmtlab train CORPUS --from opus --add-letters --name tuned-letters
+        nmtlab train CORPUS --from nllb --add-tag dag_Latn --like twi_Latn --name dagbani
     """
     workspace = Workspace.find()
     if parent and from_:
         raise RunError("--parent and --from: a run has one parent", "leave one of them out")
+    additions = {"--add-letters": add_letters or None, "--add-tag": add_tag or None, "--like": like or None}
+    check_belongs("--from", from_, additions)
     changes = [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])]
     changes += [f'transfer.parent="{parent}"'] if parent else []
+    changes += ["transfer.add_letters=true"] if add_letters else []
+    added = {"transfer.add_tag": add_tag, "transfer.like": like}
+    changes += [f'{field}="{language}"' for field, language in added.items() if language]
     further = [_further_corpus(one, workspace) for one in also or []]
     further += [{"name": one, "vocabulary_only": True} for one in vocabulary_from or []]
     chosen = recipe or (_CONTINUED if from_ else _RECIPE)

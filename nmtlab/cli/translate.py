@@ -47,6 +47,12 @@ def translate(
     beam: Beam = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations per line, best first.")] = 1,
     prefix: Annotated[Path | None, typer.Option(help="File of target prefixes, one line per line of the text.")] = None,
+    must: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of words or phrases that must occur, separated by tabs, one line per line of the text."
+        ),
+    ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
@@ -123,12 +129,8 @@ def translate(
     wide, so it may miss some that nmtlab finds; their scores are the same.
     """
     ways: dict[str, object] = {
-        "--prefix": prefix,
-        "--samples": samples,
-        "--mbr": mbr,
-        "--groups": groups,
-        "--with": with_,
-    }
+        "--prefix": prefix, "--must": must, "--samples": samples, "--mbr": mbr, "--groups": groups, "--with": with_,
+    }  # fmt: skip
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     served = engine == "ctranslate2"
     check_belongs("--samples", samples, drawing)
@@ -172,8 +174,10 @@ def translate(
         system = open_system(opened, recipe.search, which, recipe.machine)
     more: dict[str, Any] = {}  # arguments that a phrase-based system does not have
     if prefix:
-        more["prefixes"] = _prefixes(prefix, lines)
-    elif samples:
+        more["prefixes"] = _by_line(prefix, lines, "prefix")
+    if must:
+        more["must"] = [_phrases(row) for row in _by_line(must, lines, "phrase")]
+    if samples:
         shape = temperature or 1.0, top_k or 0, top_p or 1.0
         more["search"] = Sample(recipe.search, samples, *shape, 1 if seed is None else seed)
     elif groups:
@@ -197,8 +201,8 @@ def translate(
 
 def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> None:
     """Refuse search methods that exclude each other or that the run does not support."""
-    if len(ways) > 1:
-        raise NmtlabError(f"{ways[0]} and {ways[1]}: mutually exclusive", "leave one out")
+    if len(ways) > 1 and ways != ["--prefix", "--must"]:
+        raise NmtlabError(f"{ways[0]} and {ways[-1]}: mutually exclusive", "leave one out")
     if ways and not run.recipe.model.neural:
         raise RunError(f"{ways[0]}: run {run.name!r} is phrase-based", "choose a transformer or an rnn")
     if ways in (["--samples"], ["--groups"]) and n_best > 1:
@@ -235,12 +239,17 @@ def _check_sampling(temperature: float, top_p: float) -> None:
         raise NmtlabError(f"--top-p {top_p:g}: not above 0 and at most 1", "give 1 to sample from all tokens")
 
 
-def _prefixes(path: Path, lines: list[str]) -> list[str]:
-    prefixes = read_text(path)
-    if len(prefixes) != len(lines):
-        problem = f"{path}: {len(prefixes):,} lines, but the text has {len(lines):,}"
-        raise NmtlabError(problem, "give one line per line of the text, empty for no prefix")
-    return prefixes
+def _by_line(path: Path, lines: list[str], what: str) -> list[str]:
+    """Return the lines of a file that has something for each line of the text."""
+    given = read_text(path)
+    if len(given) != len(lines):
+        problem = f"{path}: {len(given):,} lines, but the text has {len(lines):,}"
+        raise NmtlabError(problem, f"give one line per line of the text, empty for no {what}")
+    return given
+
+
+def _phrases(row: str) -> list[str]:
+    return [phrase for phrase in map(str.strip, row.split("\t")) if phrase]
 
 
 def _table(found: Sequence["Translation"], scores: bool, *links: Fields) -> list[str]:

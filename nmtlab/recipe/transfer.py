@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from nmtlab.languages import CODE
 from nmtlab.recipe.section import Section
 
 Use = Literal["tune", "freeze", "reset"]
@@ -18,6 +19,15 @@ class TransferSettings(Section):
 
     continued: bool = False
     """Go on training the parent: its pipeline and model as they are, perhaps on its text."""
+
+    add_letters: bool = False
+    """Continued: letters of the training text that the parent lacks become types; their vectors begin as the mean."""
+
+    add_tag: str = Field("", pattern=rf"^({CODE})?$", max_length=50)
+    """Continued: a language whose tag the parent lacks."""
+
+    like: str = Field("", pattern=rf"^({CODE})?$", max_length=50)
+    """The language with whose vector that of the new tag begins."""
 
     source_types: Literal["shared", "random"] = "shared"
     """Source types of the parent keep their vectors, or each gets that of a random type (Zoph et al. 2016)."""
@@ -39,3 +49,13 @@ class TransferSettings(Section):
 
     output: Use = "tune"
     """Output biases, untied output rows and the lexical module: tune, freeze or reset."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "TransferSettings":
+        if (self.add_letters or self.add_tag) and not self.continued:
+            field = "add_letters" if self.add_letters else "add_tag"
+            raise ValueError(f"{field} needs a run to go on from; name it with --from")
+        if bool(self.add_tag) != bool(self.like):
+            given, absent = ("add_tag", "like") if self.add_tag else ("like", "add_tag")
+            raise ValueError(f"{given} needs {absent}: the new tag, and the language whose vector it begins with")
+        return self

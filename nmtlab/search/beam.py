@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import MemoryT, Searchable, StateT
+from nmtlab.models.interface import Memory, MemoryT, Searchable, StateT
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
@@ -23,7 +23,7 @@ from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)
-class _Beam:
+class BeamState:
     """The slots of the sentences still being searched, best first within a sentence.
 
     With planned lengths, each pair of a sentence and one of its lengths counts as a sentence.
@@ -38,10 +38,35 @@ class _Beam:
     finished: Tensor  # (B, K) ended, or empty
     attended: Tensor | None  # (B, K, S) sum of attention so far, if the score has a coverage penalty
 
-    def keep(self, sentences: Tensor) -> "_Beam":
+    def keep(self, sentences: Tensor) -> "BeamState":
         """Return the beam of some of its sentences."""
         chosen = {name: value[sentences] for name, value in vars(self).items() if value is not None}
         return replace(self, **chosen)
+
+    def continuations(self, log_probs: Tensor, output_ids: Tensor, beam_size: int) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities and types of the tokens that each slot may go on with, (B, K, n), best first.
+
+        Args:
+            log_probs: (B, K, C).
+            output_ids: (C,) the type of each column.
+            beam_size: most tokens of a slot.
+        """
+        values, columns = stable_topk(log_probs, min(beam_size, log_probs.shape[-1]))
+        return values, output_ids[columns]
+
+    def best(self, score: Tensor, beam_size: int) -> tuple[Tensor, Tensor]:
+        """Return scores and places of the continuations that are kept, (B, K'), given the scores of all, (B, K * n)."""
+        ranked = score.sort(dim=1, descending=True, stable=True)
+        return ranked.values[:, :beam_size], ranked.indices[:, :beam_size]
+
+    def chosen(self, best: Tensor, columns: int) -> "BeamState":
+        """Return the beam with what its search keeps of the chosen continuations besides.
+
+        Args:
+            best: (B, K') their places among the (B, K * n) of all slots.
+            columns: n, the continuations of a slot.
+        """
+        return self
 
 
 @torch.inference_mode()
@@ -65,14 +90,20 @@ def beam_search(
         constraints: how translations begin, and what the model attends to.
         language: code of the target language; the model's default if not given.
     """
+    beam = start_beam(memory, settings, constraints)
+    return search_from(model, model.start(memory, language), beam, memory.mask, settings, n_best, record, constraints)
+
+
+def start_beam(memory: Memory, settings: SearchSettings, constraints: Constraints) -> BeamState:
+    """Return the beam of a batch before the first token; arguments as of `beam_search`."""
     limit = length_limit(memory, settings.extra_length).unsqueeze(1).clamp_min(constraints.min_length())
     beam = first_beam(limit, torch.zeros(limit.shape, device=limit.device))
     if settings.coverage:
         beam = replace(beam, attended=torch.zeros_like(memory.mask, dtype=torch.float32).unsqueeze(1))
-    return search_from(model, model.start(memory, language), beam, memory.mask, settings, n_best, record, constraints)
+    return beam
 
 
-def first_beam(limit: Tensor, log_prob: Tensor) -> _Beam:
+def first_beam(limit: Tensor, log_prob: Tensor) -> BeamState:
     """Return the beam before the first token: one slot per sentence.
 
     Args:
@@ -80,7 +111,7 @@ def first_beam(limit: Tensor, log_prob: Tensor) -> _Beam:
         log_prob: (B, 1) initial log-probability.
     """
     nothing = torch.zeros_like(limit)
-    return _Beam(
+    return BeamState(
         sentence=torch.arange(len(limit), device=limit.device),
         limit=limit,
         tokens=torch.empty(*limit.shape, 0, dtype=torch.long, device=limit.device),
@@ -95,7 +126,7 @@ def first_beam(limit: Tensor, log_prob: Tensor) -> _Beam:
 def search_from(
     model: Searchable[MemoryT, StateT],
     state: StateT,
-    beam: _Beam,
+    beam: BeamState,
     source_mask: Tensor,
     settings: SearchSettings,
     n_best: int,
@@ -130,13 +161,13 @@ def search_from(
 
 def _advance(
     model: Searchable[MemoryT, StateT],
-    beam: _Beam,
+    beam: BeamState,
     state: StateT,
     source_mask: Tensor,
     settings: SearchSettings,
     constraints: Constraints,
     record: bool,
-) -> tuple[Tensor, _Beam, StateT, Tensor | None]:
+) -> tuple[Tensor, BeamState, StateT, Tensor | None]:
     """Choose the best continuations: one step of the search for every sentence of the beam.
 
     Returns:
@@ -151,15 +182,14 @@ def _advance(
     log_probs = constraints.constrain(output_ids, log_probs, beam.sentence, steps)
     if steps == 0 and not settings.allow_empty:
         log_probs = log_probs.masked_fill(output_ids == EOS, -math.inf)
-    values, columns = stable_topk(log_probs, min(settings.beam_size, log_probs.shape[-1]))  # (B, K, k)
-    token = output_ids[columns]
+    values, token = beam.continuations(log_probs, output_ids, settings.beam_size)  # (B, K, n)
     # A finished hypothesis has a single continuation: itself.
     ended = beam.finished.unsqueeze(-1)
     stays = torch.arange(values.shape[-1], device=values.device) == 0
     values = torch.where(ended, torch.where(stays, 0.0, -math.inf), values)
     token = torch.where(ended, PAD, token)
 
-    log_prob = (beam.log_prob.unsqueeze(-1) + values).flatten(1)  # (B, K*k)
+    log_prob = (beam.log_prob.unsqueeze(-1) + values).flatten(1)  # (B, K*n)
     length = (beam.length + ~beam.finished).unsqueeze(-1).expand_as(token).flatten(1)
     attended, penalty = beam.attended, None
     if attended is not None and seen is not None:
@@ -167,18 +197,16 @@ def _advance(
         attended = attended + new
         penalty = coverage_penalty(attended, source_mask.unsqueeze(1)).unsqueeze(-1).expand_as(token).flatten(1)
     score = hypothesis_score(settings, log_prob, length, penalty).masked_fill(log_prob == -math.inf, -math.inf)
-    ranked = score.sort(dim=1, descending=True, stable=True)
-    best = ranked.indices[:, : settings.beam_size]
+    score, best = beam.best(score, settings.beam_size)
 
-    parents = best // token.shape[-1]
+    columns = token.shape[-1]
+    parents = best // columns
     token = token.flatten(1).gather(1, best)
     tokens = beam.tokens.take_along_dim(parents.unsqueeze(-1), dim=1)
-    score = ranked.values[:, : settings.beam_size]
-    after = _Beam(
-        sentence=beam.sentence,
-        limit=beam.limit,
+    after = replace(
+        beam.chosen(best, columns),
         tokens=torch.cat((tokens, token.unsqueeze(-1)), dim=-1),
-        log_prob=log_prob.gather(1, best),
+        log_prob=log_prob.gather(1, best).masked_fill(score == -math.inf, -math.inf),
         length=length.gather(1, best),
         score=score,
         finished=beam.finished.gather(1, parents) | (token == EOS) | (score == -math.inf),
@@ -187,7 +215,7 @@ def _advance(
     return parents, after, state, seen
 
 
-def _terminated(beam: _Beam, settings: SearchSettings, n_best: int) -> Tensor:
+def _terminated(beam: BeamState, settings: SearchSettings, n_best: int) -> Tensor:
     """Return which sentences, (B,), are done: no open hypothesis can still enter their n best."""
     finished_scores = torch.where(beam.finished, beam.score, -math.inf)
     threshold = finished_scores.sort(dim=1, descending=True).values[:, min(n_best, finished_scores.shape[1]) - 1]
@@ -198,7 +226,7 @@ def _terminated(beam: _Beam, settings: SearchSettings, n_best: int) -> Tensor:
     return beam.finished.all(1) | cannot_win | (beam.tokens.shape[-1] >= beam.limit.squeeze(1))
 
 
-def _hypotheses(beam: _Beam, row: int, n_best: int, tree: list[TreeStep]) -> list[Hypothesis]:
+def _hypotheses(beam: BeamState, row: int, n_best: int, tree: list[TreeStep]) -> list[Hypothesis]:
     """Return the finished hypotheses of a sentence, best first; if there are none, those that were cut off."""
     found = []
     slots = zip(

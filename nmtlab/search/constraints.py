@@ -1,4 +1,4 @@
-"""Constraints on a search: how translations begin, what the model attends to, which types are penalised."""
+"""Constraints on a search: how translations begin, what occurs in them, what is attended to, what is penalised."""
 
 import math
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ class Constraints:
     Args:
         prefix: (sentences, P) ids that translations begin with, padded, without EOS; a type that may not be produced
             counts as UNK.
+        phrases: (sentences, P, L) ids that must occur, padded, without EOS; of `grid.grid_search` only.
         attention: weights on the source that replace the model's in the first T steps wherever they are not NaN;
             (layers, sentences, T, heads, S), where layers and heads may be 1 for all.
         penalised_ids: (sentences, T, n) types, padded, whose log-probabilities are lowered in the first T steps, once
@@ -25,13 +26,15 @@ class Constraints:
     """
 
     prefix: Tensor | None = None
+    phrases: Tensor | None = None
     attention: Tensor | None = None
     penalised_ids: Tensor | None = None
     diversity_penalty: float = 0.0
 
     def min_length(self) -> Tensor | int:
         """Return the fewest tokens of a translation, EOS included, (sentences, 1)."""
-        return 1 if self.prefix is None else (self.prefix != PAD).sum(1, keepdim=True) + 1
+        given = [ids.flatten(1) != PAD for ids in (self.prefix, self.phrases) if ids is not None]
+        return sum((filled.sum(1, keepdim=True) for filled in given), start=1)
 
     def imposed(self, sentence: Tensor, step: int) -> Tensor | None:
         """Return the attention imposed on a step of some sentences, (B,), as `Searchable.step` takes it."""

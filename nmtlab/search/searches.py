@@ -12,12 +12,14 @@ from nmtlab.errors import RecipeError
 from nmtlab.models.interface import Memory, Searchable
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.constraints import UNCONSTRAINED, Constraints
+from nmtlab.search.constraints import Constraints
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.greedy import greedy_search
+from nmtlab.search.grid import grid_search
 from nmtlab.search.hypothesis import SearchResult
 from nmtlab.search.planned import planned_search
 from nmtlab.search.sampling import sample
+from nmtlab.search.scores import length_limit
 from nmtlab.text.batching.batches import pad
 from nmtlab.text.segmentation.vocabulary import PAD
 
@@ -81,11 +83,48 @@ class Beam(Search):
     prefixes: Sequence[Sequence[int]] | None = None
 
     def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-        constraints = UNCONSTRAINED
-        if self.prefixes is not None:
-            rows = [[*self.prefixes[place], PAD] for place in places]
-            constraints = Constraints(prefix=torch.from_numpy(pad(rows)).to(model.device))
+        constraints = Constraints(prefix=self._prefix(places, model.device))
         return beam_search(model, memory, self.settings, self.n_best, constraints=constraints, language=language)
+
+    def _prefix(self, places: Sequence[int], device: torch.device) -> Tensor | None:
+        """Return the prefixes of some lines, padded; None if no line has one."""
+        if self.prefixes is None:
+            return None
+        return torch.from_numpy(pad([[*self.prefixes[place], PAD] for place in places])).to(device)
+
+
+@dataclass(frozen=True)
+class Grid(Beam):
+    """Beam search for translations in which phrases occur.
+
+    Args:
+        phrases: ids of the phrases that must occur in the translation of each line.
+    """
+
+    phrases: Sequence[Sequence[Sequence[int]]] = ()
+
+    @property
+    def width(self) -> int:
+        return self.settings.beam_size * (1 + max(map(_tokens, self.phrases), default=0))
+
+    def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
+        limits = length_limit(memory, self.settings.extra_length).tolist()
+        for place, limit in zip(places, limits, strict=True):
+            if _tokens(self.phrases[place]) >= limit:
+                problem = (
+                    f"line {place + 1}: {_tokens(self.phrases[place]):,} tokens must occur in its translation, which "
+                    f"has at most {limit - 1:,}"
+                )
+                raise RecipeError(problem, "leave some out, or set search.extra_length higher")
+        phrases = [self.phrases[place] for place in places]
+        most = max(map(len, phrases))
+        longest = max((len(phrase) for of_line in phrases for phrase in of_line), default=0)
+        padded = torch.full((len(places), most, longest), PAD)
+        for row, of_line in zip(padded, phrases, strict=True):
+            for slot, phrase in zip(row, of_line, strict=False):
+                slot[: len(phrase)] = torch.tensor(phrase)
+        constraints = Constraints(self._prefix(places, model.device), padded.to(model.device))
+        return grid_search(model, memory, self.settings, constraints, self.n_best, language=language)
 
 
 @dataclass(frozen=True)
@@ -157,19 +196,35 @@ class Diverse(Search):
 
 
 def usual_search(
-    settings: SearchSettings, plans_length: bool, n_best: int, prefixes: Sequence[Sequence[int]] | None
+    settings: SearchSettings,
+    plans_length: bool,
+    n_best: int,
+    prefixes: Sequence[Sequence[int]] | None,
+    phrases: Sequence[Sequence[Sequence[int]]] | None = None,
 ) -> Search:
-    """Return the search of some settings, for a model that plans lengths or not; other arguments as of `Beam`.
+    """Return the search of some settings, for a model that plans lengths or not.
+
+    Args:
+        n_best, prefixes: as of `Beam`.
+        phrases: as of `Grid`, if any.
 
     Raises:
-        RecipeError: minimum Bayes risk with prefixes.
+        RecipeError: minimum Bayes risk with prefixes or phrases.
     """
     if settings.risk_samples:
-        if prefixes is not None:
-            raise RecipeError("search.risk_samples: samples have no prefix", "set it to 0, or give no prefix")
+        if prefixes is not None or phrases is not None:
+            problem = "search.risk_samples: samples have neither prefixes nor phrases that must occur"
+            raise RecipeError(problem, "set it to 0, or leave them out")
         return Sample(settings, settings.risk_samples)
+    if phrases is not None:
+        return Grid(settings, n_best, prefixes, phrases)
     if prefixes is None and plans_length:
         return Planned(settings, n_best)
     if prefixes is None and settings.beam_size == 1 and not settings.coverage:
         return Greedy(settings)
     return Beam(settings, n_best, prefixes)
+
+
+def _tokens(phrases: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens some phrases have."""
+    return sum(map(len, phrases))

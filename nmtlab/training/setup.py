@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nmtlab.device import choose_device
 from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.recipe import Recipe
@@ -27,7 +29,7 @@ from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
-from nmtlab.training.transfer import check_parent, target_overlap, texts_before
+from nmtlab.training.transfer import check_parent, continued_pipeline, target_overlap, texts_before
 from nmtlab.workspace import Workspace
 
 
@@ -147,7 +149,10 @@ def _checked(
 def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
     """Return what a continued parent does not know of the text, and what is not known of the parent's."""
     source, target = unknown_shares(pipeline)
-    said = f"unknown to {parent.name}: {source:.2%} of the source tokens and {target:.2%} of the target tokens"
+    sizes = (pipeline.source.size, parent.pipeline.source.size), (pipeline.target.size, parent.pipeline.target.size)
+    added = max(ours - theirs for ours, theirs in sizes)
+    before = f"{added:,} types were added; now unknown" if added else f"unknown to {parent.name}"
+    said = f"{before}: {source:.2%} of the source tokens and {target:.2%} of the target tokens"
     unseen = "; its training text is not here: it may have seen sentences of dev and test"
     return said if text_is_known else said + unseen
 
@@ -159,7 +164,10 @@ def _create(
     trained, also = by_use(recipe, corpora)
     table = None
     if parent and recipe.transfer.continued:
-        pipeline, table = parent.pipeline.recounted(*counts_in(parent.pipeline, *trained)), parent.translation_table
+        pipeline, table = continued_pipeline(parent, recipe.transfer, trained), parent.translation_table
+        more = pipeline.source.size - parent.pipeline.source.size
+        table = replace(table, offsets=np.pad(table.offsets, (0, more), "edge")) if table else None
+        pipeline = pipeline.recounted(*counts_in(pipeline, *trained))
     else:
         pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent.pipeline if parent else None)
     Run.create(folder, recipe, facts, pipeline, lambda unfinished: table.save(unfinished / TABLE) if table else None)

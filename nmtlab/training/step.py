@@ -15,7 +15,7 @@ from nmtlab.nn.private import private_language
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.vocabulary import SPECIALS, UNK
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.training.metrics import Update
 from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
@@ -35,7 +35,8 @@ class Stepper:
     def __init__(self, model: Trainable, recipe: Recipe, pipeline: Pipeline, group: Group) -> None:
         self.settings, self.machine, self.group = recipe.training, recipe.machine, group
         self.device = model.device
-        self.reserved = (pipeline.source.vocabulary.reserved, pipeline.target.vocabulary.reserved)
+        sides = pipeline.source, pipeline.target
+        self.is_text = [torch.from_numpy(side.vocabulary.is_text).to(self.device) for side in sides]
         minimised = training_objective(model, self.settings.label_smoothing)
         self.weights = minimised.weights
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
@@ -82,7 +83,7 @@ class Stepper:
     def _backward(self, batch: Batch[np.ndarray], tokens: float) -> Loss:
         """Add the gradient of a batch's loss, divided by `tokens`; return the loss, without a gradient."""
         share = on_device(self.group.shard(batch), self.device)
-        share = word_dropout(share, self.settings.word_dropout, *self.reserved)
+        share = word_dropout(share, self.settings.word_dropout, *self.is_text)
         with self._precision():
             loss = self.objective(share)
         # DistributedDataParallel averages over processes, but every token must have the same weight.
@@ -107,24 +108,22 @@ def _sum(values: Iterable[Tensor]) -> Tensor:
     return reduce(torch.add, values)
 
 
-def word_dropout(
-    batch: Batch[Tensor], share: float, source_reserved: int = len(SPECIALS), target_reserved: int = len(SPECIALS)
-) -> Batch[Tensor]:
+def word_dropout(batch: Batch[Tensor], share: float, source_words: Tensor, target_words: Tensor) -> Batch[Tensor]:
     """Return a batch with a share of the input words replaced by UNK (thesis 3.3.3.1).
 
     Args:
         batch: sentence pairs; the tokens to be predicted are unchanged.
         share: from 0 to below 1.
-        source_reserved, target_reserved: how many types at the start of each vocabulary are not words and are kept.
+        source_words, target_words: (types,) bool, which types of each vocabulary are words; others are kept.
     """
     if share == 0:
         return batch
 
-    def dropped(ids: Tensor, reserved: int) -> Tensor:
-        return ids.masked_fill((ids >= reserved) & (torch.rand(ids.shape, device=ids.device) < share), UNK)
+    def dropped(ids: Tensor, words: Tensor) -> Tensor:
+        return ids.masked_fill(words[ids] & (torch.rand(ids.shape, device=ids.device) < share), UNK)
 
     return replace(
         batch,
-        source=dropped(batch.source, source_reserved),
-        target_input=dropped(batch.target_input, target_reserved),
+        source=dropped(batch.source, source_words),
+        target_input=dropped(batch.target_input, target_words),
     )

@@ -20,6 +20,7 @@ from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.inspection import shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.extending import has_bytes, known_languages, with_language, with_letters
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tags import language_tag, origin_tag
 from nmtlab.text.segmentation.vocabulary import Vocabulary
@@ -87,21 +88,22 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
         same = checksum in checksums and named.source in sources
         if same and not may_share:
             raise RunError(f"{where}: was trained on the child's text, {named.name}", "choose a different parent")
-    for target in (corpus.target for corpus in trained if corpus.target not in parent.pipeline.target.languages):
-        known = ", ".join(parent.pipeline.target.languages)
+    known = parent.pipeline.source.languages, parent.pipeline.target.languages
+    added = {recipe.transfer.add_tag}
+    for target in (corpus.target for corpus in trained if corpus.target not in {*known[1], *added}):
         raise RunError(
-            f"{where}: translates into {known}, the child into {target}",
-            _with_language(parent, "target", target) or f"choose a parent into {target}",
+            f"{where}: translates into {', '.join(known[1])}, the child into {target}",
+            _with_language(parent, "target", target, continued) or f"choose a parent into {target}",
         )
-    for source in (corpus.source for corpus in trained if corpus.source not in parent.pipeline.source.languages):
+    for source in (corpus.source for corpus in trained if corpus.source not in {*known[0], *added}):
         if continued:
-            known = ", ".join(parent.pipeline.source.languages)
             raise RunError(
-                f"{where}: reads {known}, the text that it is to be continued on is in {source}",
-                _with_language(parent, "source", source) or f"choose a parent that reads {source}",
+                f"{where}: reads {', '.join(known[0])}, the text that it is to be continued on is in {source}",
+                _with_language(parent, "source", source, continued) or f"choose a parent that reads {source}",
             )
     if continued:
         _check_pipeline_is_kept(parent, recipe, trained)
+        _check_additions(parent, recipe, trained)
     for section, free in (_FREE | ({"text": set()} if continued else {})).items():
         ours, theirs = (getattr(one, section).model_dump() for one in (recipe, parent.recipe))
         for field in theirs:
@@ -125,11 +127,68 @@ def _check_pipeline_is_kept(parent: Run, recipe: Recipe, trained: Sequence[Paral
         raise RunError(f"{where}: does not know the tag {origin_tag(unknown)}", "leave out the origin of the corpus")
 
 
-def _with_language(parent: Run, side: str, language: str) -> str:
-    """Return how a parent gets a language that it knows but was not imported with; empty if it does not know it."""
-    tag = language_tag(language, parent.recipe.text.tag_form)
-    known = tag in parent.pipeline.source.vocabulary.tags and parent.recipe.text.segmentation == "imported"
-    return f"import the model again with --{side} {language} too" if known else ""
+def _check_additions(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus]) -> None:
+    """Raise `RunError` if a run that is continued cannot have the letters or the tag that a recipe adds."""
+    where, settings, text = f"parent {parent.name!r}", recipe.transfer, parent.recipe.text
+    if settings.add_letters and text.segmentation == "word":
+        raise RunError(f"{where}: its types are words, to which no letter can be added", "leave out --add-letters")
+    if settings.add_letters and all(map(has_bytes, (parent.pipeline.source, parent.pipeline.target))):
+        raise RunError(f"{where}: writes unknown letters as bytes, so that none is UNK", "leave out --add-letters")
+    frozen = "freeze" in (settings.source_embedding, settings.target_embedding)
+    if settings.add_letters and (recipe.model.low_rank or frozen):
+        field = "transfer.source_embedding and transfer.target_embedding" if frozen else "model.lora_rank"
+        raise RunError(
+            f"{where}: the vectors of new letters would not be trained, by {field}",
+            "set them to tune" if frozen else "train all weights: --recipe fine-tune",
+        )
+    if not (language := settings.add_tag):
+        return
+    known, tagged = known_languages(parent.pipeline), _tagged_sides(parent)
+    sides = {side for one in trained for side in ("source", "target") if getattr(one, side) == language}
+    if not known:
+        raise RunError(f"{where}: has no tags of languages", "leave out --add-tag")
+    if language in known:
+        remedy = _with_language(parent, "source" if "source" in sides else "target", language)
+        raise RunError(f"{where}: has a tag of {language}", remedy or "leave out --add-tag")
+    if settings.like not in known:
+        raise RunError(
+            f"--like {settings.like}: parent {parent.name!r} has no tag of it", f"choose from {', '.join(known)}"
+        )
+    if not sides & tagged:
+        raise RunError(f"--add-tag {language}: no text is in it, or none translates into it", "leave it out")
+    if getattr(recipe.model, "language_vectors", False):
+        raise RunError(f"{where}: has a vector for each of its languages, and none for {language}", "choose another")
+
+
+def continued_pipeline(parent: Run, settings: TransferSettings, trained: Sequence[ParallelCorpus]) -> Pipeline:
+    """Return the pipeline of a run that goes on from another on some corpora: its own, with what the settings add.
+
+    The vector of a new letter, and its row of the output, begin as the mean over all types of text (Hewitt 2021): its
+    logit is then the mean of theirs, so that n new types take at most a share n / (types + n) of the probability. The
+    letters of its script alone would be nearer, but a new script has none. A new tag begins as another.
+    """
+    pipeline = parent.pipeline
+    if settings.add_letters:
+        pipeline = with_letters(pipeline, trained)
+    if language := settings.add_tag:
+        sides = (any(getattr(one, side) == language for one in trained) for side in ("source", "target"))
+        pipeline = with_language(pipeline, language, (next(sides), next(sides)))
+    return pipeline
+
+
+def _tagged_sides(parent: Run) -> set[str]:
+    """Return the sides whose languages a parent's tags name."""
+    return {"own": {"source", "target"}, "none": set()}.get(parent.recipe.text.target_tag, {"target"})
+
+
+def _with_language(parent: Run, side: str, language: str, continued: bool = True) -> str:
+    """Return how a parent gets a language: imported again, or with a new tag; empty if it cannot."""
+    tags = known_languages(parent.pipeline)
+    if language in tags and parent.recipe.text.segmentation == "imported":
+        return f"import the model again with --{side} {language} too"
+    if tags and continued and language not in tags and side in _tagged_sides(parent):
+        return f"give it a tag: --add-tag {language} --like LANGUAGE, one of {', '.join(tags)}"
+    return ""
 
 
 def texts_before(parent: Run, workspace: Workspace) -> tuple[list[ParallelCorpus], bool]:
@@ -247,6 +306,9 @@ def inherit(
         elif low_rank and use == "tune":
             use = "freeze"
         kept = 0 if use == "reset" else _copy(parameter, weights[name], rows[side] if side else None)
+        if side and use != "reset" and settings.continued:
+            known = torch.from_numpy(getattr(parent, side).vocabulary.is_text)
+            parameter[torch.from_numpy(rows[side] < 0)] = weights[name][known].float().mean(0).to(parameter)
         types = None if side is None else len(parameter) - reserved[side]
         report.append(Inherited(name, of, use, types, kept if side is None else max(0, kept - reserved[side])))
     return report
@@ -257,7 +319,10 @@ def parent_rows(
 ) -> dict[str, np.ndarray]:
     """Return the parent's row for each type of a child, -1 for none, by side; arguments as of `inherit`."""
     if settings.continued:
-        return {"source": np.arange(parent.source.size), "target": np.arange(parent.target.size)}
+        sides = (pipeline.source, parent.source), (pipeline.target, parent.target)
+        tags = [language_tag(code, pipeline.settings.tag_form) for code in (settings.add_tag, settings.like) if code]
+        rows = [_continued_rows(ours.vocabulary, theirs.vocabulary, tags) for ours, theirs in sides]
+        return {"source": rows[0], "target": rows[1]}
     known = parent.source.vocabulary
     if has_one_table(model):
         # One table, trained on both sides, in all languages.
@@ -268,12 +333,24 @@ def parent_rows(
     }
 
 
+def _continued_rows(child: Vocabulary, parent: Vocabulary, tags: Sequence[str]) -> np.ndarray:
+    """Return the parent's row for each type of a run that goes on from it: -1 for new letters.
+
+    Args:
+        tags: a new tag, and that of which it has the row; empty for none.
+    """
+    rows = np.where(np.arange(child.size) < parent.size, np.arange(child.size), -1)
+    if tags and tags[0] in child.tags:
+        rows[child.tag_ids(tags[:1])] = parent.tag_ids(tags[1:])
+    return rows
+
+
 def shared_rows(child: Vocabulary, parent: Vocabulary) -> np.ndarray:
     """Return the parent's id of each type of a child, -1 for types that the parent's text lacks: (types,) int64.
 
     Special types and control tokens are always shared.
     """
-    seen = (parent.counts > 0) | (np.arange(parent.size) < parent.reserved)
+    seen = (parent.counts > 0) | ~parent.is_text
     ids = {word: number for number, word in enumerate(parent.types) if seen[number]}
     return np.array([ids.get(word, -1) for word in child.types], dtype=np.int64)
 

@@ -3,6 +3,7 @@
 import math
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from support.foreign_models import marian
@@ -10,6 +11,7 @@ from support.packed import link_packed
 
 from nmtlab.cli.answer import Answer, declared_answers
 from nmtlab.cli.corpus import CorporaListed, CorpusStatistics
+from nmtlab.cli.corpus_seen import CorpusSeen
 from nmtlab.cli.runs import RunShown
 from nmtlab.cli.runs_list import RunsListed
 from nmtlab.cli.translated import TranslatedLine
@@ -18,7 +20,7 @@ from nmtlab.runs.log import write_log
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.lines import write_lines
-from nmtlab.text.segmentation.vocabulary import EOS
+from nmtlab.text.segmentation.vocabulary import EOS, UNK
 from nmtlab.workspace import Workspace
 
 TEXT = "ein Hund singt\n\nein Kind sieht einen Hund\n"
@@ -46,7 +48,7 @@ def diverged(data, learned) -> Run:
 
 
 def test_every_field_of_an_answer_is_explained():
-    assert {RunsListed, RunShown, CorporaListed, CorpusStatistics, TranslatedLine} <= {*declared_answers()}
+    assert {RunsListed, RunShown, CorporaListed, CorpusStatistics, CorpusSeen, TranslatedLine} <= {*declared_answers()}
     for kind in declared_answers():
         assert kind.__doc__, kind
         for name, field in kind.model_fields.items():
@@ -129,6 +131,31 @@ def test_the_statistics_of_a_corpus_are_those_of_its_table(nmtlab):
         for name, text in zip(header.split(","), row.split(","), strict=True):
             value = getattr(side, name)
             assert str(value) == text if text else value is None and side.missing[name]
+
+
+def test_how_a_run_sees_a_text_is_counted(nmtlab, data, tiny_corpus):
+    folder = data / "corpora/odd"
+    folder.mkdir(parents=True)
+    lines = [*tiny_corpus.lines("train", "de")]
+    write_lines(folder / "train.de", [f"{line} ѫѫ ǂ" for line in lines])
+    write_lines(folder / "train.xx", lines)
+    run = Run(data / "runs/whole")
+    found = valid(nmtlab("corpus", "stats", "odd", "--with", "whole", "--target", "xx", "--json"), CorpusSeen)
+    source, target = found.sides
+    ids = run.pipeline.encode_source([*(folder / "train.de").read_text(encoding="utf-8").splitlines()])
+    tokens = [number for row in ids for number in row[:-1]]
+    assert (source.tokens, source.words) == (len(tokens), sum(len(line.split()) + 2 for line in lines))
+    assert source.unknown == pytest.approx(tokens.count(UNK) / len(tokens))
+    assert {word: source.unknown_words[word] for word in ("ѫѫ", "ǂ")} == {"ѫѫ": len(lines), "ǂ": len(lines)}
+    assert source.letters == ({} if run.recipe.text.segmentation == "word" else {"ѫ": 2 * len(lines), "ǂ": len(lines)})
+    assert (source.language_known, target.language_known) == (True, False)
+    written = np.flatnonzero(run.pipeline.target_allowed)
+    read = [number for row in run.pipeline.encode_target(lines) for number in row[:-1]]
+    assert target.unwritten == pytest.approx(1 - np.isin(read, written).mean())
+    said = nmtlab("corpus", "stats", "odd", "--with", "whole", "--target", "xx").out
+    assert "xx: not a language that whole writes" in said
+    assert "de: words that become UNK: " in said
+    assert "mutually exclusive" in nmtlab("corpus", "stats", "odd", "--with", "whole", "--csv").err
 
 
 def test_corpora_are_listed_with_what_they_lack(nmtlab, data):

@@ -1,4 +1,4 @@
-"""`nmtlab translate` beyond a beam: prefixes, samples, groups, ensembles."""
+"""`nmtlab translate` beyond a beam: prefixes, phrases, samples, groups, ensembles."""
 
 import shutil
 
@@ -24,6 +24,41 @@ def test_translations_begin_as_they_are_begun(nmtlab, learned, tmp_path):
     assert said == [translation.text for translation in expected]
     assert said[0].startswith("child sees")
     assert said[2] == system.translate(LINES)[2].text
+
+
+def test_phrases_that_must_occur_do(nmtlab, learned, tmp_path):
+    wanted = tmp_path / "wanted"
+    wanted.write_text("house\t child sees \n\n\n", encoding="utf-8")
+    said = nmtlab("translate", "whole", "--must", wanted, stdin=TEXT).out.splitlines()
+    system = open_system(learned)
+    free = system.translate(LINES)
+    assert "house" in said[0]
+    assert "child sees" in said[0]
+    assert "house" not in free[0].text
+    assert said[1:] == [translation.text for translation in free[1:]]
+    begun = tmp_path / "begun"
+    begun.write_text("child sees\n\n\n", encoding="utf-8")
+    both = nmtlab("translate", "whole", "--must", wanted, "--prefix", begun, stdin=TEXT).out.splitlines()
+    assert both[0].startswith("child sees")
+    assert both[0].count("child sees") == 1
+    assert "house" in both[0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("a house\n", "1 lines, but the text has 3; give one line per line of the text, empty for no phrase"),
+        ("\n\ndog\t日\n", "line 3: '日' must occur, but the run cannot generate it; write it otherwise"),
+        ("\ndog\n\n", "line 2: 'dog' must occur, but the line is blank"),
+        ("\n\n" + "dog house " * 40 + "\n", "tokens must occur in its translation, which has at most"),
+    ],
+)
+def test_a_phrase_that_cannot_occur_is_refused_with_its_line(nmtlab, tmp_path, wanted, said):
+    (tmp_path / "wanted").write_text(wanted, encoding="utf-8")
+    found = nmtlab("translate", "whole", "--must", tmp_path / "wanted", stdin=TEXT)
+    assert found.code == 2
+    assert said in found.err
+    assert len(found.err.strip().splitlines()) == 1
 
 
 def test_samples_are_drawn_and_the_seed_decides_which(nmtlab):

@@ -4,6 +4,8 @@ from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 from nmtlab.training.step import word_dropout
 
+WORDS = torch.arange(12) > UNK
+
 
 def batch(rows: int = 400) -> Batch:
     source = torch.tensor([[5, 6, 7, 8, EOS, PAD]]).repeat(rows, 1)
@@ -15,7 +17,7 @@ def batch(rows: int = 400) -> Batch:
 def test_a_share_of_the_input_words_becomes_unk_and_nothing_else_does():
     torch.manual_seed(0)
     stored = batch()
-    dropped = word_dropout(stored, 0.3)
+    dropped = word_dropout(stored, 0.3, WORDS, WORDS)
     for before, after, words in (
         (stored.source, dropped.source, slice(0, 4)),
         (stored.target_input, dropped.target_input, slice(1, 4)),
@@ -28,7 +30,7 @@ def test_a_share_of_the_input_words_becomes_unk_and_nothing_else_does():
 
 
 def test_tags_stay():
-    dropped = word_dropout(batch(), 0.9, source_reserved=7, target_reserved=4)
+    dropped = word_dropout(batch(), 0.9, (WORDS & (torch.arange(12) > 6)), WORDS)
     assert (dropped.source[:, :2] == torch.tensor([5, 6])).all()
     assert (dropped.source[:, 2:4] == UNK).any()
     assert (dropped.target_input[:, 1] == UNK).any()
@@ -37,7 +39,7 @@ def test_tags_stay():
 def test_the_words_to_be_predicted_and_the_stored_batch_are_left_alone():
     torch.manual_seed(0)
     stored, fresh = batch(), batch()
-    dropped = word_dropout(stored, 0.9)
+    dropped = word_dropout(stored, 0.9, WORDS, WORDS)
     assert torch.equal(dropped.target, fresh.target)
     for name in ("source", "target_input", "target"):
         assert torch.equal(getattr(stored, name), getattr(fresh, name))
@@ -45,4 +47,4 @@ def test_the_words_to_be_predicted_and_the_stored_batch_are_left_alone():
 
 def test_without_word_dropout_the_batch_is_the_stored_one():
     stored = batch()
-    assert word_dropout(stored, 0.0) is stored
+    assert word_dropout(stored, 0.0, WORDS, WORDS) is stored

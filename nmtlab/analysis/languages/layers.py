@@ -30,7 +30,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import drawn
-from nmtlab.text.segmentation.vocabulary import PAD, SPECIALS
+from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.translation import Translator
 
 States = NDArray[np.float64]
@@ -71,11 +71,13 @@ def mean_states(translator: Translator, lines: Sequence[str]) -> States:
     """
     model, pipeline = translator.model, translator.pipeline
     ids = pipeline.encode_source(lines)
+    known = pipeline.source.vocabulary
+    tags = torch.tensor(known.tag_ids(known.tags), dtype=torch.long, device=model.device)
     means: list[States] = []
     order: list[int] = []
     for batch in sorted_batches([len(one) for one in ids], _BATCH_TOKENS):
         source = torch.from_numpy(pad([ids[number] for number in batch])).to(model.device)
-        is_tag = (source >= len(SPECIALS)) & (source < pipeline.source.vocabulary.reserved)
+        is_tag = torch.isin(source, tags)
         with encoder_layers(model) as layers:
             model.encode(source)
         means.append(_means(torch.stack(layers).double(), (source != PAD) & ~is_tag))

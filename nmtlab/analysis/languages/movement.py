@@ -57,7 +57,7 @@ def movement(child: Run, parent: Run, side: Literal["source", "target"] = "sourc
     settings = child.recipe.transfer
     rows = parent_rows(after, child.pipeline, parent.pipeline, settings, child.recipe.training.seed)[side]
     same = shared_rows(ours, theirs)
-    used = np.flatnonzero((ours.counts > 0) & (np.arange(ours.size) >= ours.reserved))
+    used = np.flatnonzero((ours.counts > 0) & ours.is_text)
     copied = (rows >= 0) & (getattr(settings, f"{side}_embedding") != "reset")
     at_random = side == "source" and settings.source_types == "random"
     table = pd.DataFrame(

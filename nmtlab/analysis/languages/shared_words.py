@@ -120,8 +120,8 @@ def shared_types(run: Run, corpus: ParallelCorpus, parent: Run) -> pd.DataFrame:
     ours, theirs = run.pipeline.source, parent.pipeline.source.vocabulary
     known = {word for word, count in zip(theirs.types, theirs.counts.tolist(), strict=True) if count}
     vocabulary = ours.vocabulary
-    counted = zip(vocabulary.types, ours.counts_in(corpus.source).tolist(), strict=True)
-    train = Counter({word: count for word, count in list(counted)[vocabulary.reserved :] if count})
+    counted = zip(vocabulary.types, ours.counts_in(corpus.source).tolist(), vocabulary.is_text, strict=True)
+    train = Counter({word: count for word, count, is_text in counted if is_text and count})
     dev = Counter(piece for line in corpus.lines("dev", corpus.source) for piece in ours.tokenizer.split(line))
     texts = {"train": train, "dev": dev}
     return pd.DataFrame([{"split": split, **shares(counts, list(counts), known)} for split, counts in texts.items()])

@@ -257,8 +257,8 @@ def _source_types(pipeline: Pipeline, words: Sequence[str] | None) -> list[int]:
         return [type_of(pipeline.source, word) for word in words]
     counts = pipeline.source.counts
     order = np.argsort(-counts, kind="stable")
-    first = pipeline.source.vocabulary.reserved
-    return [number for number in order.tolist() if number >= first and counts[number]]
+    is_text = pipeline.source.vocabulary.is_text
+    return [number for number in order.tolist() if is_text[number] and counts[number]]
 
 
 def _translations(pipeline: Pipeline, rows: Sequence[tuple[int, Sequence[int], Sequence[float]]]) -> pd.DataFrame:

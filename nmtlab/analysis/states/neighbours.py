@@ -78,7 +78,7 @@ def source_neighbours(system: RunOrSystem, word: str, k: int = 10) -> pd.DataFra
     several, asked = len(languages) > 1, type_of(side, word)
     counts = np.stack([side.counts_in(code) for code in languages] if several else [side.vocabulary.counts])
     compared = counts > 0 if several else np.ones_like(counts, dtype=bool)  # (languages, types)
-    compared[:, : side.vocabulary.reserved] = False
+    compared[:, ~side.vocabulary.is_text] = False
     compared[languages.index(side.language), asked] = False
     with torch.inference_mode():
         cosines = _cosines(translator, languages, asked)

@@ -89,6 +89,12 @@ class TranslatePage(Page):
         self.begun = widgets.Text(
             description="Prefix", placeholder="start of the translations", continuous_update=False, layout=wide
         )
+        self.must = widgets.Text(
+            description="Must occur",
+            placeholder="words or phrases, with commas between",
+            continuous_update=False,
+            layout=wide,
+        )
         self.found = Table("Translations: select one to inspect it", pick="one", height="20em")
         self.answer, self.lines, self.hint, self.inspected = Answer(), SideBySide(), Note(), Note()
         self.tokens, self.attention = Chart(), Chart()
@@ -97,7 +103,7 @@ class TranslatePage(Page):
         self.selection = Selection(PAGE, (self.tokens, self.attention), (self.found,))
         state = {
             "runs": self.runs.table, "from": self.source, "into": self.target, "text": self.typed, "beam": self.beam,
-            "best": self.best, "begin": self.begun, "pick": self.found, "origin": self.origin,
+            "best": self.best, "begin": self.begun, "must": self.must, "pick": self.found, "origin": self.origin,
             "selected": self.selection,
         }  # fmt: skip
         requested = state.keys() - {"pick", "origin", "selected"}
@@ -117,7 +123,7 @@ class TranslatePage(Page):
                 self.attention, self.intervention,
             ),
         ]  # fmt: skip
-        rail = [self.runs, self.typed, self.source, self.target, self.beam, self.best, self.begun]
+        rail = [self.runs, self.typed, self.source, self.target, self.beam, self.best, self.begun, self.must]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
     def _offer(self) -> None:
@@ -219,7 +225,9 @@ class TranslatePage(Page):
         translator = Translator(system.model, system.pipeline, search)
         begun = self.begun.value.strip()
         best = min(self.best.value, search.beam_size)
-        (found,) = translator.translate([line], n_best=best, prefixes=[begun] if begun else None)
+        must = [phrase for phrase in map(str.strip, self.must.value.split(",")) if phrase]
+        prefixes, phrases = [begun] if begun else None, [must] if must else None
+        (found,) = translator.translate([line], n_best=best, prefixes=prefixes, must=phrases)
         keys = [f"{run.name}/{number}/{rank}" for rank in range(1, len(found.texts) + 1)]
         self._texts |= dict(zip(keys, found.texts, strict=True))
         return [

@@ -146,7 +146,7 @@ def _becomes_unknown(pipeline: Pipeline, side: str) -> np.ndarray:
     vocabulary = getattr(pipeline, side).vocabulary
     becomes = np.arange(vocabulary.size)
     rare = vocabulary.counts < pipeline.settings.unk_copy_threshold
-    rare[: vocabulary.reserved] = False
+    rare[~vocabulary.is_text] = False
     becomes[rare] = UNK
     return becomes
 

@@ -46,7 +46,7 @@ def unknown_shares(pipeline: Pipeline) -> tuple[float, float]:
 
 
 def _unknown(side: Side, known: np.ndarray) -> float:
-    words = np.arange(side.size) >= side.vocabulary.reserved
+    words = side.vocabulary.is_text
     counts, unknown = side.vocabulary.counts, side.vocabulary.counts[UNK]
     return float((unknown + counts[words & ~known].sum()) / max(1, unknown + counts[words].sum()))
 

@@ -37,7 +37,8 @@ class Pipeline:
     Args:
         settings: the recipe's text section.
         source, target: the sides.
-        inherited_targets: ids of the types that a parent can generate and the target side of the training text lacks.
+        inherited_targets: ids of the types that may be generated, though the target side of the training text lacks
+            them: a parent can generate them, or they were added to it.
         shortlist: number of most frequent target types that may be generated; 0 for all. It is not saved.
         learned: the pipeline as it was learned, if the counts are those of another text; checksum, and the types that
             may be generated, are still its.
@@ -224,7 +225,7 @@ class Pipeline:
             return ~np.isin(np.arange(self.target.size), (PAD, BOS))
         allowed = (self.target.counts_in(language) > 0) | (not self.settings.target_vocabulary_mask)
         allowed[list(self.inherited_targets)] = True
-        allowed[: self.target.vocabulary.reserved] = False
+        allowed[~self.target.vocabulary.is_text] = False
         allowed[[EOS, UNK]] = True
         return allowed
 
@@ -328,6 +329,8 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
         raise RunError(
             "an imported model's subwords do not extend", "go on from it with its own: nmtlab train CORPUS --from RUN"
         )
+    if parent is not None and parent.source.vocabulary.added_tags:
+        raise RunError("the parent was given a tag later", "go on from it: nmtlab train CORPUS --from RUN")
 
 
 def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:
@@ -336,7 +339,7 @@ def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent:
     allowed = np.any([*masks, np.zeros(parent.target.size, dtype=bool)], axis=0)
     known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(allowed)}
     absent = np.flatnonzero(vocabulary.counts == 0)
-    return tuple(int(number) for number in absent[absent >= vocabulary.reserved] if vocabulary.types[number] in known)
+    return tuple(int(number) for number in absent if vocabulary.is_text[number] and vocabulary.types[number] in known)
 
 
 def _short_enough(rows: list[list[int]], lines: Sequence[str]) -> list[list[int]]:

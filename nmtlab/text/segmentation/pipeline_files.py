@@ -20,7 +20,7 @@ from nmtlab.text.segmentation.vocabulary import Vocabulary
 
 MANIFEST = "pipeline.json"
 
-_INHERITED = "inherited_targets"
+_INHERITED, _ADDED_TAGS = "inherited_targets", "added_tags"
 _ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules")
 """Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
@@ -88,6 +88,7 @@ class _Manifest(BaseModel):
     more_sources: tuple[str, ...] = ()
     more_targets: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    added_tags: dict[str, int] = {}
     inherited_targets: tuple[int, ...] = ()
     files: dict[str, str]
 
@@ -104,6 +105,7 @@ def _manifest(
     settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...], files: dict[str, bytes]
 ) -> bytes:
     digests = {name: sha256(content).hexdigest() for name, content in files.items()}
+    added = dict(source.vocabulary.added_tags)
     manifest = _Manifest(
         schema_=TEXT_SCHEMA,
         settings=settings,
@@ -111,13 +113,14 @@ def _manifest(
         target=target.languages[0],
         more_sources=source.languages[1:],
         more_targets=target.languages[1:],
-        tags=source.vocabulary.tags,
+        tags=source.vocabulary.tags[: len(source.vocabulary.tags) - len(added)],
+        added_tags=added,
         inherited_targets=inherited,
         files=digests,
     )
     # What has its default is left out, so that file and checksum are as they were before there was such a field.
     fields = TextSettings.model_fields
-    left_out: dict[str, Any] = {} if inherited else {_INHERITED: True}
+    left_out: dict[str, Any] = {name: True for name in (_INHERITED, _ADDED_TAGS) if not getattr(manifest, name)}
     left_out["settings"] = {name for name in _ADDED if getattr(settings, name) == fields[name].default}
     return manifest.model_dump_json(indent=2, exclude=left_out).encode()
 
@@ -144,11 +147,12 @@ def _counted_file(side: str) -> str:
 def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
     language = getattr(manifest, side)
     languages = (language, *getattr(manifest, f"more_{side}s"))
-    tags = manifest.tags if side == "source" or manifest.settings.joint else ()
+    tagged = side == "source" or manifest.settings.joint
+    tags, added = (manifest.tags, manifest.added_tags) if tagged else ((), {})
     name = _tokenizer_file(manifest.settings, side)
     path = folder / f"{side}.tsv"
     with reading(path, _REMEDY):
-        vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags)
+        vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags, added)
     counts = _read_counts(folder / _counts_file(side), manifest, languages, vocabulary.size)
     rules = manifest.settings.word_rules
     if not name:

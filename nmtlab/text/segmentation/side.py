@@ -7,7 +7,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
-from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, known_counts
 
 LanguageCounts = dict[str, np.ndarray]
 """Language -> `(size,)` int64, counts in its training text; empty for a side of one language."""
@@ -51,7 +51,7 @@ class Side:
         Without counts by language they are those of the side's whole training text.
         """
         counts = self.language_counts.get(language, self.vocabulary.counts).copy()
-        tags = slice(len(SPECIALS), self.vocabulary.reserved)
+        tags = self.vocabulary.tag_ids(self.vocabulary.tags)
         counts[tags] = self.vocabulary.counts[tags]
         return counts
 
@@ -77,8 +77,8 @@ class Side:
             replacements: words that replace the UNKs in turn; further UNKs become `<unk>`.
         """
         words = chain(replacements, repeat(UNKNOWN))
-        types, reserved = self.vocabulary.types, self.vocabulary.reserved
-        kept = [number for number in ids if number == UNK or number >= reserved]
+        types, is_text = self.vocabulary.types, self.vocabulary.is_text
+        kept = [number for number in ids if number == UNK or is_text[number]]
         return self.tokenizer.join(
             [self.tokenizer.whole(next(words)) if number == UNK else types[number] for number in kept]
         )

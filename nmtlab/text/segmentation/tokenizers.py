@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]  # generated
@@ -118,6 +118,45 @@ class _SentencePieces:
     def whole(self, word: str) -> str:
         return SPACE + word
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All types in the order of their ids."""
+        return tuple(self._processor.id_to_piece(number) for number in range(len(self._processor)))
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether a letter without a piece becomes the pieces of its bytes instead of UNK."""
+        return bool(ModelProto.FromString(self.model).trainer_spec.byte_fallback)
+
+    def with_letters(self, letters: Iterable[str]) -> Self:
+        """Return the same subwords with a type for each letter that they lack, behind all others.
+
+        A new letter is a piece by itself: no other text is cut in another way.
+        """
+        known = set(self.types)
+        written = {letter for letter in letters if not letter.isspace() and letter != SPACE}
+        new = sorted(written - known)
+        proto = ModelProto.FromString(self.model)
+        lowest = min(piece.score for piece in proto.pieces)
+        for rank, letter in enumerate(new, start=1):
+            proto.pieces.add(piece=letter, score=lowest - rank)
+        return self._with(proto) if new else self
+
+    def with_tag(self, tag: str) -> Self:
+        """Return the same subwords with a control token behind all other types."""
+        proto = ModelProto.FromString(self.model)
+        proto.pieces.add(piece=tag, score=0.0, type=ModelProto.SentencePiece.CONTROL)
+        return self._with(proto)
+
+    def _with(self, proto: ModelProto) -> Self:
+        """Return these subwords with other pieces."""
+        proto.trainer_spec.vocab_size = len(proto.pieces)
+        return self._of(proto.SerializeToString(deterministic=True))
+
+    def _of(self, model: bytes) -> Self:
+        """Return these subwords with another model."""
+        return type(self)(model)
+
 
 class Subwords(_SentencePieces):
     """SentencePiece subwords, with SentencePiece's ids: the special types of the model have ours."""
@@ -161,26 +200,6 @@ class Subwords(_SentencePieces):
             raise _explained(str(error), size) from None
         return cls(model.getvalue())
 
-    def with_letters(self, letters: Iterable[str]) -> "Subwords":
-        """Return the same subwords with a type for each letter that they lack, behind all others.
-
-        A new letter is a piece by itself: no other text is cut in another way.
-        """
-        known = set(self.types)
-        written = {letter for letter in letters if not letter.isspace() and letter != SPACE}
-        new = sorted(written - known)
-        proto = ModelProto.FromString(self.model)
-        lowest = min(piece.score for piece in proto.pieces)
-        for rank, letter in enumerate(new, start=1):
-            proto.pieces.add(piece=letter, score=lowest - rank)
-        proto.trainer_spec.vocab_size = len(proto.pieces)
-        return Subwords(proto.SerializeToString(deterministic=True)) if new else self
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """All types in the order of their ids."""
-        return tuple(self._processor.id_to_piece(number) for number in range(len(self._processor)))
-
     def ids(self, lines: Iterable[str]) -> list[list[int]]:
         """Return the ids of each line, ended by EOS."""
         return self._processor.encode([self.normalised(line) for line in lines], add_eos=True)
@@ -210,6 +229,9 @@ class Transliterated(Subwords):
 
     def normalised(self, text: str) -> str:
         return plain(transliterated(plain(text), self._transliterate))
+
+    def _of(self, model: bytes) -> Self:
+        return type(self)(Subwords(model), self._transliterate)
 
 
 class ImportedSubwords(_SentencePieces):

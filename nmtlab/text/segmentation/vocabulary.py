@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -42,15 +42,17 @@ class Vocabulary:
     """The types of one side; a type's id is its index. A joint vocabulary is two of these with the same types.
 
     Args:
-        types: special types, control tokens, and types of the text, in this order.
+        types: special types, control tokens, and types of the text, in this order; then what was added later.
         counts: `(size,)` int64, counts in this side's training text; for UNK, the number of out-of-vocabulary tokens;
             for EOS, the number of sentences. All are `UNKNOWN_COUNT` if the text is not known.
         tags: the control tokens (see `text.tags`).
+        added_tags: those that were added later, the last of `tags` -> id.
     """
 
     types: tuple[str, ...]
     counts: np.ndarray
     tags: tuple[str, ...] = ()
+    added_tags: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.int64)
@@ -85,12 +87,30 @@ class Vocabulary:
 
     @property
     def reserved(self) -> int:
-        """Number of types that never occur in text: special types and control tokens, which come first."""
-        return len(SPECIALS) + len(self.tags)
+        """Number of types that never occur in text and come first: special types, and control tokens but added ones."""
+        return len(SPECIALS) + len(self.tags) - len(self.added_tags)
+
+    @cached_property
+    def is_text(self) -> np.ndarray:
+        """`(size,)` bool: the types that occur in text, neither special types nor control tokens."""
+        found = np.arange(self.size) >= self.reserved
+        found[list(self.added_tags.values())] = False
+        return found
 
     def tag_ids(self, tags: Iterable[str]) -> list[int]:
         """Return the ids of control tokens."""
-        return [len(SPECIALS) + self.tags.index(tag) for tag in tags]
+        return [self.added_tags.get(tag, len(SPECIALS) + self.tags.index(tag)) for tag in tags]
+
+    def extended(self, types: Sequence[str], tags: Sequence[str] = ()) -> "Vocabulary":
+        """Return the vocabulary with more types and control tokens behind the others, whose ids they keep."""
+        counts = np.full(len(types) + len(tags), 0 if self.counts_known else UNKNOWN_COUNT)
+        added = {tag: self.size + len(types) + place for place, tag in enumerate(tags)}
+        return Vocabulary(
+            (*self.types, *types, *tags),
+            np.concatenate((self.counts, counts)),
+            (*self.tags, *tags),
+            {**self.added_tags, **added},
+        )
 
     def ids(self, tokens: Iterable[str]) -> list[int]:
         """Return the id of each token: UNK if out of vocabulary, and never another reserved id."""
@@ -113,8 +133,10 @@ class Vocabulary:
         )
 
     @classmethod
-    def from_tsv(cls, text: str, name: str, tags: Sequence[str] = ()) -> "Vocabulary":
-        """Return the vocabulary that `to_tsv` wrote to a file of that name, with these control tokens.
+    def from_tsv(
+        cls, text: str, name: str, tags: Sequence[str] = (), added_tags: Mapping[str, int] | None = None
+    ) -> "Vocabulary":
+        """Return the vocabulary that `to_tsv` wrote to a file of that name, with these control tokens, first and added.
 
         Raises:
             RunError: a line is not a type and a count, or special types and control tokens do not come first.
@@ -125,11 +147,15 @@ class Vocabulary:
         reserved = (*SPECIALS, *tags)
         if types[: len(reserved)] != reserved:
             raise RunError(f"{name}: does not begin with {', '.join(reserved)}", "restore the file from a copy")
-        return cls(types, np.array([count for _, count in rows]), tuple(tags))
+        added = added_tags or {}
+        if any(types[number : number + 1] != (tag,) for tag, number in added.items()):
+            raise RunError(f"{name}: lacks one of {', '.join(added)}", "restore the file from a copy")
+        return cls(types, np.array([count for _, count in rows]), (*tags, *added), added)
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.types) if number >= self.reserved}
+        text = self.is_text.tolist()
+        return {word: number for number, word in enumerate(self.types) if text[number]}
 
 
 def _row(line: str, where: str) -> tuple[str, int]:
