@@ -9,18 +9,19 @@ from pandas import DataFrame
 from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.corpus_import import Name, check_not_in_training, print_report, report_pairs
-from nmtlab.cli.options import Source, Target, numbers
+from nmtlab.cli.options import Source, Target, check_belongs, numbers
 from nmtlab.cli.tables import print_frame, print_table
 from nmtlab.errors import CorpusError
 from nmtlab.files import remove_folder
 from nmtlab.runs.listing import unfinished_runs
 from nmtlab.text.checks import overlap as measures
 from nmtlab.text.corpora.concatenation import join as join_corpora
-from nmtlab.text.corpora.corpus import SPLITS, Listed, listed, open_corpus
+from nmtlab.text.corpora.corpus import SPLITS, Listed, ParallelCorpus, listed, open_corpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.monolingual import MonolingualCorpus, is_monolingual, open_monolingual
 from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.text.corpora.similar import shares_similar
-from nmtlab.text.corpora.statistics import statistics
+from nmtlab.text.corpora.statistics import line_statistics, statistics
 from nmtlab.workspace import Workspace
 
 Transliteration = Annotated[
@@ -42,6 +43,9 @@ def join(
     train: Annotated[int, typer.Option(min=0, help="Maximum number of train pairs; 0 for all.")] = 0,
     dev: Annotated[int, typer.Option(min=0, help="Maximum number of dev pairs; 0 for all.")] = 0,
     test: Annotated[int, typer.Option(min=0, help="Maximum number of test pairs; 0 for all.")] = 0,
+    skip: Annotated[
+        int, typer.Option(min=0, help="Leave out the train pairs that --train with this number keeps.")
+    ] = 0,
     source: Source = "",
     target: Target = "",
 ) -> None:
@@ -52,14 +56,17 @@ def join(
     of the parts has, such as gl to pt from gl-en and pt-en.
 
     If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
+    --skip gives the others: --train 2000 a small corpus, and --skip 2000 the rest, as if nobody had translated it.
     """
     workspace = Workspace.find()
     corpora = [open_corpus(part, workspace, source, target) for part in parts]
     folder, limits = workspace.new_corpus_folder(name), {"train": train, "dev": dev, "test": test}
-    if len({corpus.source for corpus in corpora}) > 1:
+    several = len({corpus.source for corpus in corpora}) > 1
+    check_belongs("corpora in the same two languages", not several, {"--skip": skip or None})
+    if several:
         _report_lines(name, join_languages(folder, corpora, limits))
         return
-    report = join_corpora(folder, corpora, limits)
+    report = join_corpora(folder, corpora, limits, skip=skip)
     report_pairs(name, report)
     for split, number in report.options["references_left_out"].items():
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
@@ -95,7 +102,7 @@ class SideStatistics(Answer):
     split: str
     """`train`, `dev` or `test`."""
     side: str
-    """`source` or `target`."""
+    """`source` or `target`; `text` of monolingual text."""
     language: str
     """Its code."""
     sentences: int
@@ -128,8 +135,8 @@ class CorpusStatistics(Answer):
     name: str
     """Of the corpus."""
     source: str
-    """Code of the source language."""
-    target: str
+    """Code of the source language, or of that of monolingual text."""
+    target: str | None
     """Code of the target language."""
     sides: list[SideStatistics]
     """By split, source and target."""
@@ -189,7 +196,9 @@ def remove(
 
 
 def stats(
-    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
+    corpus: Annotated[
+        str, typer.Argument(help="Name of a corpus, or path of its folder; as NAME:en for that side alone.")
+    ],
     source: Source = "",
     target: Target = "",
     csv: Csv = False,
@@ -201,16 +210,15 @@ def stats(
     the words of both with a training sentence (Jaccard index): such sentences can be translated from memory.
     The word ceiling is the BLEU of a text split into words and joined again: no word system can be expected above it.
     """
-    text = open_corpus(corpus, Workspace.find(), source, target)
-    table, shares = statistics(text), shares_similar(text)
-    table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
-    table["word_ceiling"] = [
-        math.nan if row.split == "train" else word_ceiling([*text.lines(row.split, row.language)], row.language)
-        for row in table.itertuples()
-    ]
+    workspace = Workspace.find()
+    if is_monolingual(corpus, workspace):
+        name, direction, table = _of_lines(open_monolingual(corpus, workspace))
+    else:
+        name, direction, table = _of_pairs(open_corpus(corpus, workspace, source, target))
     if as_json:
         sides = [SideStatistics.of(_NO_SHARES, **row) for row in table.to_dict("records")]
-        print_answer(CorpusStatistics(name=text.name, source=text.source, target=text.target, sides=sides))
+        languages = dict(zip(("source", "target"), (*direction, None), strict=False))
+        print_answer(CorpusStatistics.of({"target": "monolingual text"}, name=name, **languages, sides=sides))
         return
     if csv:
         print(table.to_csv(index=False), end="")
@@ -220,7 +228,23 @@ def stats(
     shown += [("mean", "mean_length", "{:.1f}"), ("median", "median_length", "{:g}"), ("longest", "longest", "{:,}")]
     shown += [("new tokens", "new_tokens", "{:.1%}"), ("new types", "new_types", "{:.1%}")]
     shown += [("similar to train", "similar", "{:.1%}"), ("word ceiling", "word_ceiling", "{:.1f}")]
-    print_frame(f"{text.name}: {text.source} to {text.target}", table, shown)
+    print_frame(f"{name}: {' to '.join(direction)}", table, shown)
+
+
+def _of_pairs(corpus: ParallelCorpus) -> tuple[str, tuple[str, ...], DataFrame]:
+    """Return the name, the languages and the statistics of a parallel corpus."""
+    table, shares = statistics(corpus), shares_similar(corpus)
+    table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
+    table["word_ceiling"] = [
+        math.nan if row.split == "train" else word_ceiling([*corpus.lines(row.split, row.language)], row.language)
+        for row in table.itertuples()
+    ]
+    return corpus.name, corpus.direction, table
+
+
+def _of_lines(corpus: MonolingualCorpus) -> tuple[str, tuple[str, ...], DataFrame]:
+    """Return the name, the language and the statistics of monolingual text."""
+    return corpus.name, (corpus.language,), line_statistics(corpus).assign(similar=math.nan, word_ceiling=math.nan)
 
 
 def overlap(

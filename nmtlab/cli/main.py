@@ -49,7 +49,7 @@ add_group(
     "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, "
     "without leaks between them. Its import.json counts the dropped pairs.",
     "corpus_import.text", "corpus_import.tsv", "corpus_import.csv", "corpus_import.jsonl", "corpus_import.gettext",
-    "corpus_import.tmx", "corpus_import.xliff", "corpus_import.mtdata", "corpus_import.sacrebleu",
+    "corpus_import.tmx", "corpus_import.xliff", "corpus_import.mtdata", "corpus_import.sacrebleu", "corpus_import.mono",
 )  # fmt: skip
 add_group(
     app, "evidence", "Add to data/evidence, which comes with nmtlab; no other command changes it.",

@@ -7,6 +7,7 @@ from statistics import median
 import pandas as pd
 
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.monolingual import MonolingualCorpus
 
 
 def statistics(corpus: ParallelCorpus) -> pd.DataFrame:
@@ -36,6 +37,13 @@ def statistics(corpus: ParallelCorpus) -> pd.DataFrame:
                 known[side] = types
             rows.append(row | _novelty(types, known.get(side) if split != "train" else None))
     return pd.DataFrame(rows)
+
+
+def line_statistics(corpus: MonolingualCorpus) -> pd.DataFrame:
+    """Return the table of `statistics` for monolingual text: one row, of the split train and the side `text`."""
+    row = {"split": "train", "side": "text", "language": corpus.language}
+    types, lengths = _counts(corpus.lines())
+    return pd.DataFrame([row | _summary(types, lengths) | _novelty(types, None)])
 
 
 def _counts(lines: Iterable[str]) -> tuple[Counter[str], Counter[int]]:
