@@ -277,6 +277,16 @@ def print_report(name: str, languages: str, report: ImportReport, counted: str) 
     print(f"written to {Workspace.find().corpus_folder(name)}")
 
 
+def print_pairs(name: str, report: ImportReport) -> None:
+    """Print what became of the pairs of a new corpus, and its first ones."""
+    print_report(name, f"{report.source} to {report.target}", report, "pairs")
+    corpus = open_corpus(name, None, report.source, report.target)
+    print(f"the first pairs of {corpus.splits[0]}:")  # in which wrong columns and swapped languages are noticed
+    for pair in islice(corpus.pairs(corpus.splits[0]), 3):
+        for language, text in zip(corpus.direction, pair, strict=True):
+            print(f"  {language}: {_shortened(text)}")
+
+
 def report_lines(name: str, report: ImportReport) -> None:
     """Print what became of the lines of new monolingual text, its first ones, and what to do next."""
     print_report(name, report.source, report, "lines")
@@ -288,12 +298,7 @@ def report_lines(name: str, report: ImportReport) -> None:
 
 def report_pairs(name: str, report: ImportReport) -> None:
     """Print what became of the pairs of a new corpus, its first ones, and what to do next."""
-    print_report(name, f"{report.source} to {report.target}", report, "pairs")
-    corpus = open_corpus(name, None, report.source, report.target)
-    print(f"the first pairs of {corpus.splits[0]}:")  # in which wrong columns and swapped languages are noticed
-    for pair in islice(corpus.pairs(corpus.splits[0]), 3):
-        for language, text in zip(corpus.direction, pair, strict=True):
-            print(f"  {language}: {_shortened(text)}")
+    print_pairs(name, report)
     if not report.kept.get("train"):
         print(f"next: nmtlab evaluate RUN --corpus {name}")
         return

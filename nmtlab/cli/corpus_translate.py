@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from nmtlab.cli.corpus_import import Name, report_pairs
+from nmtlab.cli.corpus_import import Name, print_pairs
 from nmtlab.cli.options import Threads, check_belongs, sentence_bar
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.recipe import MachineSettings
@@ -83,7 +83,7 @@ def translate(
     total = lines.count()
     with sentence_bar(min(total, limit or total)) as bar:
         report = back_translate(opened, lines, folder, settings, machine, bar.update)
-    report_pairs(name, report)
+    print_pairs(name, report)
     _print_recipe(name, report)
 
 
@@ -104,8 +104,10 @@ def _corpora(run: Run, workspace: Workspace) -> Iterator[ParallelCorpus]:
 
 
 def _print_recipe(name: str, report: ImportReport) -> None:
-    """Print what a recipe needs to train on the new pairs, too."""
-    print("to train on them beside real pairs, with a recipe:")
+    """Print how many translations are copies, and a recipe to train on the new pairs beside real ones."""
+    if copies := report.options["copies"]:
+        print(f"{copies:,} of the translations copy their line")
+    print("next: nmtlab train with real pairs, and a recipe that adds these:")
     origin, samples = report.options["origin"], report.options.get("samples", 1)
     fields = {"name": name, "source": report.source, "target": report.target} | ({"origin": origin} if origin else {})
     print('\nbase = "transformer-small"\n\n[[more_corpora]]')
