@@ -12,6 +12,7 @@ from nmtlab.cli.corpus_import import Name, check_not_in_training, print_report, 
 from nmtlab.cli.options import Source, Target, check_belongs, numbers
 from nmtlab.cli.tables import print_frame, print_table
 from nmtlab.errors import CorpusError
+from nmtlab.evaluation.language_identification import Identifier
 from nmtlab.files import remove_folder
 from nmtlab.runs.listing import unfinished_runs
 from nmtlab.text.checks import overlap as measures
@@ -21,7 +22,7 @@ from nmtlab.text.corpora.corpus_builder import ImportReport
 from nmtlab.text.corpora.monolingual import MonolingualCorpus, is_monolingual, open_monolingual
 from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.text.corpora.similar import shares_similar
-from nmtlab.text.corpora.statistics import line_statistics, statistics
+from nmtlab.text.corpora.statistics import MOST_WORDS, line_statistics, statistics, suspects
 from nmtlab.workspace import Workspace
 
 Transliteration = Annotated[
@@ -33,6 +34,9 @@ _NO_SHARES = {
     "new_types": "only of dev and test that are not blank, beside train",
     "similar": "only of dev and test, beside train",
     "word_ceiling": "only of dev and test",
+    "copies": "only of sentence pairs",
+    "short": "only of sentence pairs",
+    "other_language": "only of sentence pairs, with --languages",
 }
 Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")]
 
@@ -127,6 +131,12 @@ class SideStatistics(Answer):
     """Share of the sentences that are similar to a training sentence, 0 to 1."""
     word_ceiling: float | None
     """BLEU of the text split into words and joined again, in percent."""
+    copies: float | None
+    """Share of the pairs that are the same on both sides, 0 to 1."""
+    short: float | None
+    """Share of the sentences of at most five words, 0 to 1."""
+    other_language: float | None
+    """Share of the sentences that are in another language, 0 to 1."""
 
 
 class CorpusStatistics(Answer):
@@ -201,6 +211,9 @@ def stats(
     ],
     source: Source = "",
     target: Target = "",
+    languages: Annotated[
+        bool, typer.Option("--languages", help="Also count sentences in another language, as py3langid finds.")
+    ] = False,
     csv: Csv = False,
     as_json: Json = False,
 ) -> None:
@@ -209,16 +222,17 @@ def stats(
     Tokens are whitespace-separated words of the unprocessed text. A sentence is similar to train if it shares 70 % of
     the words of both with a training sentence (Jaccard index): such sentences can be translated from memory.
     The word ceiling is the BLEU of a text split into words and joined again: no word system can be expected above it.
+    A second table has what may be noise: copies, short sentences and, with --languages, those in another language.
     """
     workspace = Workspace.find()
     if is_monolingual(corpus, workspace):
         name, direction, table = _of_lines(open_monolingual(corpus, workspace))
     else:
-        name, direction, table = _of_pairs(open_corpus(corpus, workspace, source, target))
+        name, direction, table = _of_pairs(open_corpus(corpus, workspace, source, target), languages)
     if as_json:
         sides = [SideStatistics.of(_NO_SHARES, **row) for row in table.to_dict("records")]
-        languages = dict(zip(("source", "target"), (*direction, None), strict=False))
-        print_answer(CorpusStatistics.of({"target": "monolingual text"}, name=name, **languages, sides=sides))
+        named = dict(zip(("source", "target"), (*direction, None), strict=False))
+        print_answer(CorpusStatistics.of({"target": "monolingual text"}, name=name, **named, sides=sides))
         return
     if csv:
         print(table.to_csv(index=False), end="")
@@ -229,9 +243,13 @@ def stats(
     shown += [("new tokens", "new_tokens", "{:.1%}"), ("new types", "new_types", "{:.1%}")]
     shown += [("similar to train", "similar", "{:.1%}"), ("word ceiling", "word_ceiling", "{:.1f}")]
     print_frame(f"{name}: {' to '.join(direction)}", table, shown)
+    if len(direction) == 2:
+        shown = [("split", "split", "{}"), ("language", "language", "{}"), ("same on both sides", "copies", "{:.1%}")]
+        shown += [(f"at most {MOST_WORDS} words", "short", "{:.1%}"), ("another language", "other_language", "{:.1%}")]
+        print_frame(f"{name}: what may be noise", table, shown)
 
 
-def _of_pairs(corpus: ParallelCorpus) -> tuple[str, tuple[str, ...], DataFrame]:
+def _of_pairs(corpus: ParallelCorpus, languages: bool) -> tuple[str, tuple[str, ...], DataFrame]:
     """Return the name, the languages and the statistics of a parallel corpus."""
     table, shares = statistics(corpus), shares_similar(corpus)
     table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
@@ -239,12 +257,13 @@ def _of_pairs(corpus: ParallelCorpus) -> tuple[str, tuple[str, ...], DataFrame]:
         math.nan if row.split == "train" else word_ceiling([*corpus.lines(row.split, row.language)], row.language)
         for row in table.itertuples()
     ]
-    return corpus.name, corpus.direction, table
+    found = suspects(corpus, Identifier().excludes if languages else None)
+    return corpus.name, corpus.direction, table.merge(found, on=["split", "language"])
 
 
 def _of_lines(corpus: MonolingualCorpus) -> tuple[str, tuple[str, ...], DataFrame]:
     """Return the name, the language and the statistics of monolingual text."""
-    return corpus.name, (corpus.language,), line_statistics(corpus).assign(similar=math.nan, word_ceiling=math.nan)
+    return corpus.name, (corpus.language,), line_statistics(corpus).assign(**dict.fromkeys(_NO_SHARES, math.nan))
 
 
 def overlap(

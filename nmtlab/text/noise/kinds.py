@@ -13,12 +13,10 @@ from numpy.random import Generator
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.corpus import Pair
+from nmtlab.text.corpora.statistics import MOST_WORDS
 
 Noise = Callable[..., Iterator[Pair]]
 """Yields bad pairs, given clean ones and a random generator; one in the wrong language also needs text in it."""
-
-MOST_WORDS = 5
-"""Words of a short sentence, at most."""
 
 
 def misaligned(pairs: Sequence[Pair], random: Generator) -> Iterator[Pair]:
