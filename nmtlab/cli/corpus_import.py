@@ -17,7 +17,7 @@ from nmtlab.files import replace_folder, temporary_folder
 from nmtlab.runs.listing import unfinished_runs
 from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.corpus import open_corpus
-from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport
 from nmtlab.text.corpora.monolingual import open_monolingual
 from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers.exchange import import_exchange
@@ -98,7 +98,7 @@ def _importer(read: Callable[..., ImportReport]) -> Callable[..., None]:
             given[bundle] = _BUNDLES[bundle](**{option: given.pop(option) for option in options})
         with _new_folder(name, replace) as folder:
             report = read(folder, **given)
-        (report_pairs if report.target else report_lines)(name, report)
+        (report_lines if report.kind == MONOLINGUAL else report_pairs)(name, report)
 
     parameters = [Parameter("name", Parameter.KEYWORD_ONLY, annotation=Name)]
     for one in asked:

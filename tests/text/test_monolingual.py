@@ -116,3 +116,10 @@ def test_a_training_refuses_synthetic_pairs_with_a_target_of_dev(workspace):
     reversed_too = [*corpora, ParallelCorpus.open(folder, "en", "gl")]
     write_lines(made / "train.en", ["three", "two"])
     assert check_texts(reversed_too)[1] == {}  # that the system wrote "x" itself is no leak
+
+
+@pytest.mark.parametrize("language", ["", "../en"])
+def test_a_language_that_is_no_code_is_refused(tmp_path, language):
+    write_lines(tmp_path / "lines.txt", LINES)
+    with pytest.raises(CorpusError, match="not a language code"):
+        import_mono(tmp_path / "text", [tmp_path / "lines.txt"], language)

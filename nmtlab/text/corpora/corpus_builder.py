@@ -20,6 +20,8 @@ from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.splitting import HoldOut, divide, hash_position
 
 REPORT = "import.json"
+MONOLINGUAL = "mono"
+"""Kind of a corpus in one language."""
 TRANSLATED = "translated"
 """Kind of a corpus one side of which was made by a system."""
 INPUT = "input"
@@ -51,7 +53,7 @@ class ImportReport:
     checksum: str = ""
 
     def __post_init__(self) -> None:
-        for language in filter(None, (self.source, self.target)):
+        for language in (self.source,) if self.kind == MONOLINGUAL else (self.source, self.target):
             check_language(language)
         if self.source == self.target:
             raise CorpusError(f"language {self.source!r} is both source and target", "give two languages")
@@ -69,7 +71,7 @@ class ImportReport:
         write_text(folder / REPORT, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
 
     def _open(self, folder: Path) -> ParallelCorpus | MonolingualCorpus:
-        if not self.target:
+        if self.kind == MONOLINGUAL:
             return MonolingualCorpus(folder, self.source)
         return ParallelCorpus.open(folder, self.source, self.target)
 

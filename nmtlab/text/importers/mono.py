@@ -8,7 +8,7 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import BLANK_LINE, DUPLICATE, TOO_LONG, Marks, digest, is_too_long
 from nmtlab.text.corpora.concatenation import SURPLUS
-from nmtlab.text.corpora.corpus_builder import ImportReport, as_named
+from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport, as_named
 from nmtlab.text.corpora.lines import is_blank, new_folder, read_lines, write_lines
 from nmtlab.text.corpora.monolingual import sampled
 
@@ -31,7 +31,7 @@ def import_mono(
     Raises:
         CorpusError: `folder` exists, no line is left, or a file cannot be read.
     """
-    report = ImportReport("mono", {"files": [as_named(path) for path in files]}, language, "")
+    report = ImportReport(MONOLINGUAL, {"files": [as_named(path) for path in files]}, language, "")
     report.options = {"max_words": max_words, "limit": limit, "seed": seed}
     dropped = report.dropped["train"]
     with new_folder(folder) as temporary:
