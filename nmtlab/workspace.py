@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,9 +99,10 @@ class Workspace:
         return self.runs / name
 
     def corpus_names(self) -> list[str]:
-        """Return the names of all corpora, sorted."""
+        """Return the names of all parallel corpora with training text, sorted."""
         parents = (self.data / "corpora", *self.more_corpora)
-        return sorted({file.parent.name for parent in parents for file in parent.glob("[!.]*/train.*")})
+        sides = Counter(file.parent for parent in parents for file in parent.glob("[!.]*/train.*"))
+        return sorted({folder.name for folder, number in sides.items() if number > 1})
 
     def corpus_folders(self) -> list[Path]:
         """Return the folders of all corpora, by name; one of the workspace hides others of its name."""
@@ -156,6 +158,6 @@ class Workspace:
             f"corpus {name!r}: not found (searched {searched})",
             f"give {path} for the folder here"
             if Path(path).is_dir()
-            else did_you_mean(name, self.corpus_names())
+            else did_you_mean(name, [folder.name for folder in self.corpus_folders()])
             + "make one with 'nmtlab corpus import' or 'nmtlab corpus make', or give the path of its folder",
         )

@@ -26,7 +26,7 @@ FLOORS = [
     ("translation",),
     ("baselines",),
     ("systems",),
-    ("training", "interchange"),
+    ("training", "interchange", "synthetic"),
     ("analysis",),
     ("grids",),
     ("thesis",),
@@ -37,7 +37,7 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 SUB_ROOMS = {
-    "text": [("corpora",), ("artificial", "importers", "segmentation"), ("checks", "batching")],
+    "text": [("corpora",), ("artificial", "importers", "noise", "segmentation"), ("checks", "batching")],
     "analysis": [
         ("access",),
         ("attention", "dynamics", "search"),

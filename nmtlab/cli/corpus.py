@@ -10,18 +10,20 @@ from nmtlab.analysis.access.ceiling import word_ceiling
 from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.corpus_import import Name, check_not_in_training, print_report, report_pairs
 from nmtlab.cli.corpus_seen import print_seen
-from nmtlab.cli.options import Source, Target, numbers
+from nmtlab.cli.options import Source, Target, check_belongs, numbers
 from nmtlab.cli.tables import print_frame, print_table
 from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.evaluation.language_identification import Identifier
 from nmtlab.files import remove_folder
 from nmtlab.runs.listing import open_run, unfinished_runs
 from nmtlab.text.checks import overlap as measures
 from nmtlab.text.corpora.concatenation import join as join_corpora
-from nmtlab.text.corpora.corpus import SPLITS, Listed, listed, open_corpus
+from nmtlab.text.corpora.corpus import SPLITS, Listed, ParallelCorpus, listed, open_corpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.monolingual import MonolingualCorpus, is_monolingual, open_monolingual
 from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.text.corpora.similar import shares_similar
-from nmtlab.text.corpora.statistics import statistics
+from nmtlab.text.corpora.statistics import MOST_WORDS, line_statistics, statistics, suspects
 from nmtlab.workspace import Workspace
 
 Transliteration = Annotated[
@@ -33,6 +35,9 @@ _NO_SHARES = {
     "new_types": "only of dev and test that are not blank, beside train",
     "similar": "only of dev and test, beside train",
     "word_ceiling": "only of dev and test",
+    "copies": "only of sentence pairs",
+    "short": "only of sentence pairs",
+    "other_language": "only of sentence pairs, with --languages",
 }
 Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values, unrounded.")]
 
@@ -43,6 +48,9 @@ def join(
     train: Annotated[int, typer.Option(min=0, help="Maximum number of train pairs; 0 for all.")] = 0,
     dev: Annotated[int, typer.Option(min=0, help="Maximum number of dev pairs; 0 for all.")] = 0,
     test: Annotated[int, typer.Option(min=0, help="Maximum number of test pairs; 0 for all.")] = 0,
+    skip: Annotated[
+        int, typer.Option(min=0, help="Leave out the train pairs that --train with this number keeps.")
+    ] = 0,
     source: Source = "",
     target: Target = "",
 ) -> None:
@@ -53,14 +61,17 @@ def join(
     of the parts has, such as gl to pt from gl-en and pt-en.
 
     If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
+    --skip gives the others: --train 2000 a small corpus, and --skip 2000 the rest, as if nobody had translated it.
     """
     workspace = Workspace.find()
     corpora = [open_corpus(part, workspace, source, target) for part in parts]
     folder, limits = workspace.new_corpus_folder(name), {"train": train, "dev": dev, "test": test}
-    if len({corpus.source for corpus in corpora}) > 1:
+    several = len({corpus.source for corpus in corpora}) > 1
+    check_belongs("corpora in the same two languages", not several, {"--skip": skip or None})
+    if several:
         _report_lines(name, join_languages(folder, corpora, limits))
         return
-    report = join_corpora(folder, corpora, limits)
+    report = join_corpora(folder, corpora, limits, skip=skip)
     report_pairs(name, report)
     for split, number in report.options["references_left_out"].items():
         print(f"left out: {number} further reference{'s' if number > 1 else ''} of {split}")
@@ -96,7 +107,7 @@ class SideStatistics(Answer):
     split: str
     """`train`, `dev` or `test`."""
     side: str
-    """`source` or `target`."""
+    """`source` or `target`; `text` of monolingual text."""
     language: str
     """Its code."""
     sentences: int
@@ -121,6 +132,12 @@ class SideStatistics(Answer):
     """Share of the sentences that are similar to a training sentence, 0 to 1."""
     word_ceiling: float | None
     """BLEU of the text split into words and joined again, in percent."""
+    copies: float | None
+    """Share of the pairs that are the same on both sides, 0 to 1."""
+    short: float | None
+    """Share of the sentences of at most five words, 0 to 1."""
+    other_language: float | None
+    """Share of the sentences that are in another language, 0 to 1."""
 
 
 class CorpusStatistics(Answer):
@@ -129,8 +146,8 @@ class CorpusStatistics(Answer):
     name: str
     """Of the corpus."""
     source: str
-    """Code of the source language."""
-    target: str
+    """Code of the source language, or of that of monolingual text."""
+    target: str | None
     """Code of the target language."""
     sides: list[SideStatistics]
     """By split, source and target."""
@@ -190,7 +207,9 @@ def remove(
 
 
 def stats(
-    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a folder with aligned text.")],
+    corpus: Annotated[
+        str, typer.Argument(help="Name of a corpus, or path of its folder; as NAME:en for that side alone.")
+    ],
     source: Source = "",
     target: Target = "",
     with_: Annotated[
@@ -199,6 +218,9 @@ def stats(
             "--with", metavar="RUN", help="Show instead how this run's pipeline sees the text: what is unknown."
         ),
     ] = "",
+    languages: Annotated[
+        bool, typer.Option("--languages", help="Also count sentences in another language, as py3langid finds.")
+    ] = False,
     csv: Csv = False,
     as_json: Json = False,
 ) -> None:
@@ -207,23 +229,22 @@ def stats(
     Tokens are whitespace-separated words of the unprocessed text. A sentence is similar to train if it shares 70 % of
     the words of both with a training sentence (Jaccard index): such sentences can be translated from memory.
     The word ceiling is the BLEU of a text split into words and joined again: no word system can be expected above it.
+    A second table has what may be noise: copies, short sentences and, with --languages, those in another language.
     """
     workspace = Workspace.find()
-    text = open_corpus(corpus, workspace, source, target)
     if with_:
-        if csv:
-            raise NmtlabError("--csv and --with: mutually exclusive", "leave one out")
-        print_seen(open_run(with_, workspace), text, as_json)
+        if csv or languages:
+            raise NmtlabError(f"{'--csv' if csv else '--languages'} and --with: mutually exclusive", "leave one out")
+        print_seen(open_run(with_, workspace), open_corpus(corpus, workspace, source, target), as_json)
         return
-    table, shares = statistics(text), shares_similar(text)
-    table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
-    table["word_ceiling"] = [
-        math.nan if row.split == "train" else word_ceiling([*text.lines(row.split, row.language)], row.language)
-        for row in table.itertuples()
-    ]
+    if is_monolingual(corpus, workspace):
+        name, direction, table = _of_lines(open_monolingual(corpus, workspace))
+    else:
+        name, direction, table = _of_pairs(open_corpus(corpus, workspace, source, target), languages)
     if as_json:
         sides = [SideStatistics.of(_NO_SHARES, **row) for row in table.to_dict("records")]
-        print_answer(CorpusStatistics(name=text.name, source=text.source, target=text.target, sides=sides))
+        named = dict(zip(("source", "target"), (*direction, None), strict=False))
+        print_answer(CorpusStatistics.of({"target": "monolingual text"}, name=name, **named, sides=sides))
         return
     if csv:
         print(table.to_csv(index=False), end="")
@@ -233,7 +254,28 @@ def stats(
     shown += [("mean", "mean_length", "{:.1f}"), ("median", "median_length", "{:g}"), ("longest", "longest", "{:,}")]
     shown += [("new tokens", "new_tokens", "{:.1%}"), ("new types", "new_types", "{:.1%}")]
     shown += [("similar to train", "similar", "{:.1%}"), ("word ceiling", "word_ceiling", "{:.1f}")]
-    print_frame(f"{text.name}: {text.source} to {text.target}", table, shown)
+    print_frame(f"{name}: {' to '.join(direction)}", table, shown)
+    if len(direction) == 2:
+        shown = [("split", "split", "{}"), ("language", "language", "{}"), ("same on both sides", "copies", "{:.1%}")]
+        shown += [(f"at most {MOST_WORDS} words", "short", "{:.1%}"), ("another language", "other_language", "{:.1%}")]
+        print_frame(f"{name}: what may be noise", table, shown)
+
+
+def _of_pairs(corpus: ParallelCorpus, languages: bool) -> tuple[str, tuple[str, ...], DataFrame]:
+    """Return the name, the languages and the statistics of a parallel corpus."""
+    table, shares = statistics(corpus), shares_similar(corpus)
+    table["similar"] = [shares.get(key, math.nan) for key in zip(table["split"], table["language"], strict=True)]
+    table["word_ceiling"] = [
+        math.nan if row.split == "train" else word_ceiling([*corpus.lines(row.split, row.language)], row.language)
+        for row in table.itertuples()
+    ]
+    found = suspects(corpus, Identifier().excludes if languages else None)
+    return corpus.name, corpus.direction, table.merge(found, on=["split", "language"])
+
+
+def _of_lines(corpus: MonolingualCorpus) -> tuple[str, tuple[str, ...], DataFrame]:
+    """Return the name, the language and the statistics of monolingual text."""
+    return corpus.name, (corpus.language,), line_statistics(corpus).assign(**dict.fromkeys(_NO_SHARES, math.nan))
 
 
 def overlap(

@@ -17,10 +17,12 @@ from nmtlab.files import replace_folder, temporary_folder
 from nmtlab.runs.listing import unfinished_runs
 from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.corpus import open_corpus
-from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport
+from nmtlab.text.corpora.monolingual import open_monolingual
 from nmtlab.text.corpora.splitting import HoldOut
 from nmtlab.text.importers.exchange import import_exchange
 from nmtlab.text.importers.gettext import import_gettext
+from nmtlab.text.importers.mono import import_mono
 from nmtlab.text.importers.mtdata import DatasetSelection, find_selection, import_mtdata
 from nmtlab.text.importers.sacrebleu import import_sacrebleu
 from nmtlab.text.importers.tabular import import_table
@@ -96,7 +98,7 @@ def _importer(read: Callable[..., ImportReport]) -> Callable[..., None]:
             given[bundle] = _BUNDLES[bundle](**{option: given.pop(option) for option in options})
         with _new_folder(name, replace) as folder:
             report = read(folder, **given)
-        report_pairs(name, report)
+        (report_lines if report.kind == MONOLINGUAL else report_pairs)(name, report)
 
     parameters = [Parameter("name", Parameter.KEYWORD_ONLY, annotation=Name)]
     for one in asked:
@@ -226,6 +228,22 @@ def sacrebleu(
     return import_sacrebleu(folder, source, target, dev, test)
 
 
+@_importer
+def mono(
+    folder: Path,
+    files: Annotated[list[Path], typer.Argument(help="One or more files (plain, .gz or .xz), a sentence per line.")],
+    language: Annotated[str, typer.Option(help="Code of the language, such as uz, pt-BR or uz-Cyrl.")],
+    max_words: Annotated[int, typer.Option(min=1, help="Drop lines with more words.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of lines, drawn at random; 0 for all.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 1,
+) -> ImportReport:
+    """Import monolingual text: lines in one language, without blank, long and repeated ones.
+
+    With the same seed, a smaller --limit is part of a larger one.
+    """
+    return import_mono(folder, files, language, max_words, limit, seed)
+
+
 @contextmanager
 def _new_folder(name: str, replace: bool) -> Iterator[Path]:
     """Yield the folder to make a corpus in; to replace one, a temporary folder that takes its place at the end."""
@@ -259,14 +277,28 @@ def print_report(name: str, languages: str, report: ImportReport, counted: str) 
     print(f"written to {Workspace.find().corpus_folder(name)}")
 
 
-def report_pairs(name: str, report: ImportReport) -> None:
-    """Print what became of the pairs of a new corpus, its first ones, and what to do next."""
+def print_pairs(name: str, report: ImportReport) -> None:
+    """Print what became of the pairs of a new corpus, and its first ones."""
     print_report(name, f"{report.source} to {report.target}", report, "pairs")
     corpus = open_corpus(name, None, report.source, report.target)
     print(f"the first pairs of {corpus.splits[0]}:")  # in which wrong columns and swapped languages are noticed
     for pair in islice(corpus.pairs(corpus.splits[0]), 3):
         for language, text in zip(corpus.direction, pair, strict=True):
-            print(f"  {language}: {text if len(text) <= 100 else f'{text[:99]}…'}")
+            print(f"  {language}: {_shortened(text)}")
+
+
+def report_lines(name: str, report: ImportReport) -> None:
+    """Print what became of the lines of new monolingual text, its first ones, and what to do next."""
+    print_report(name, report.source, report, "lines")
+    print("the first lines:")
+    for line in islice(open_monolingual(name).lines(), 3):
+        print(f"  {_shortened(line)}")
+    print(f"next: nmtlab corpus stats {name}, then nmtlab corpus translate NEW --run RUN --text {name}")
+
+
+def report_pairs(name: str, report: ImportReport) -> None:
+    """Print what became of the pairs of a new corpus, its first ones, and what to do next."""
+    print_pairs(name, report)
     if not report.kept.get("train"):
         print(f"next: nmtlab evaluate RUN --corpus {name}")
         return
@@ -274,3 +306,7 @@ def report_pairs(name: str, report: ImportReport) -> None:
         remedy = "join a corpus that has one" if report.kind == "join" else "--dev 100 holds one out"
         print(f"there is no dev set, which training needs to select its best checkpoint; {remedy}")
     print(f"next: nmtlab corpus stats {name}, then nmtlab train {name}")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:99]}…"

@@ -42,14 +42,14 @@ add_commands(app, "dashboards.dashboards", "dashboards.lab")
 corpus = add_group(
     app, "corpus", "Import, make, filter, list and inspect parallel text.",
     "corpus.join", "corpus.list_", "corpus.remove", "corpus.stats", "corpus.overlap", "corpus.overlap_matrix",
-    "corpus_make.make", "corpus_filter.filter_",
+    "corpus_make.make", "corpus_filter.filter_", "corpus_translate.translate", "corpus_noise.noise",
 )  # fmt: skip
 add_group(
     corpus, "import",
     "Make a corpus from text in another format: cleaned, without duplicates, and split into train, dev and test, "
     "without leaks between them. Its import.json counts the dropped pairs.",
     "corpus_import.text", "corpus_import.tsv", "corpus_import.csv", "corpus_import.jsonl", "corpus_import.gettext",
-    "corpus_import.tmx", "corpus_import.xliff", "corpus_import.mtdata", "corpus_import.sacrebleu",
+    "corpus_import.tmx", "corpus_import.xliff", "corpus_import.mtdata", "corpus_import.sacrebleu", "corpus_import.mono",
 )  # fmt: skip
 add_group(
     app, "evidence", "Add to data/evidence, which comes with nmtlab; no other command changes it.",

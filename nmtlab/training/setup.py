@@ -22,6 +22,7 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText, check_texts, scored_dev
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
+from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import check_fits
@@ -256,14 +257,15 @@ def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
     """Return a recipe that trains on every one of its corpora in both directions.
 
     The reverse of a corpus follows it, unless it is among the corpora; one from which only subwords are learned has
-    none.
+    none, and one with text made by a system has none, as its target would be synthetic.
     """
     named = naming(recipe, corpora)
     ways = {(one.name, one.source, one.target) for one in named.corpora}
     every = []
-    for one in named.corpora:
+    for one, corpus in zip(named.corpora, corpora, strict=True):
         reverse = one.model_copy(update={"source": one.target, "target": one.source})
-        is_new = not one.vocabulary_only and (one.name, one.target, one.source) not in ways
+        one_way = one.vocabulary_only or synthetic_language(corpus)
+        is_new = not one_way and (one.name, one.target, one.source) not in ways
         every += [one, reverse] if is_new else [one]
     return named.model_copy(update={"more_corpora": tuple(every[1:])})
 

@@ -77,6 +77,7 @@ def test_the_numbers_of_pairs_are_those_declared(workspace):
     ("other", "said"),
     [
         (replace(JOINED, train=6), "made with train = 5 instead of 6"),
+        (replace(JOINED, skip=2), "made with skip = 0 instead of 2"),
         (
             replace(JOINED, parts=("tales", "news")),
             r"made with parts = \['news', 'tales'\] instead of \['tales', 'news'\]",
@@ -99,6 +100,16 @@ def test_a_corpus_made_otherwise_is_not_taken_for_it(workspace, other, said):
     with pytest.raises(CorpusError, match=rf"corpus '{other.name}': {said}.*; rename or remove .*{other.name}, and"):
         other.open(workspace)
     assert folder.exists()
+
+
+def test_the_pairs_after_the_first_are_a_corpus_too(workspace):
+    first = replace(JOINED, name="first", train=2).open(workspace)
+    rest, whole = (replace(JOINED, name=name, train=0, skip=skip) for name, skip in (("rest", 2), ("whole", 0)))
+    parts = [*first.pairs("train"), *rest.open(workspace).pairs("train")]
+    assert sorted(parts) == sorted(whole.open(workspace).pairs("train"))
+    assert first.count("train") == 2
+    with pytest.raises(CorpusError, match="made with skip = 2 instead of 0"):
+        replace(rest, skip=0).open(workspace)
 
 
 def test_a_language_grown_otherwise_is_not_taken_for_it(workspace):

@@ -207,3 +207,35 @@ def test_real_parents_can_be_cut_to_the_english_sentences_of_all(tmp_path):
     parts = [ParallelCorpus.open(DATA / f"libreoffice-{code}-en") for code in ("pt", "es", "hu", "tr")]
     report = join(tmp_path / "pt", parts[:1], among=parts)
     assert 0 <= 21_628 - report.kept["train"] < 30  # the number in their description, before cleaning
+
+
+@pytest.mark.parametrize("skip", [1, 30, 99])
+def test_the_pairs_after_the_first_are_all_the_others_in_their_order(tmp_path, skip):
+    whole = corpus(tmp_path / "whole", train=pairs("a", *range(100)), dev=pairs("b", 1), test=pairs("b", 2))
+    join(tmp_path / "first", [whole], {"train": skip})
+    report = join(tmp_path / "rest", [whole], skip=skip)
+    first, rest = (list(ParallelCorpus.open(tmp_path / name, "uz", "en").pairs("train")) for name in ("first", "rest"))
+    assert rest == [pair for pair in whole.pairs("train") if pair not in first]
+    assert report.kept == {"train": 100 - skip, "dev": 1, "test": 1}
+    assert report.dropped["train"] == {"among the first, which are skipped": skip}
+    assert report.options["skip"] == skip
+
+
+def test_of_the_pairs_after_the_first_as_many_are_kept_as_wanted(tmp_path):
+    whole = corpus(tmp_path / "whole", train=pairs("a", *range(100)))
+    kept = {}
+    for name, skip, most in (("first", 0, 50), ("some", 20, 30), ("all", 20, 90)):
+        report = join(tmp_path / name, [whole], {"train": most}, skip=skip)
+        kept[name] = set(ParallelCorpus.open(tmp_path / name, "uz", "en").pairs("train"))
+        assert len(kept[name]) == report.kept["train"] == min(most, 100 - skip)
+        assert report.read == 100
+    assert kept["some"] < kept["first"]
+    assert kept["some"] < kept["all"]
+
+
+@pytest.mark.parametrize(("skip", "problem"), [(3, "has 3 training pairs, 3 are to be skipped"), (-1, "train is -1")])
+def test_skipping_all_pairs_is_refused(tmp_path, skip, problem):
+    whole = corpus(tmp_path / "whole", train=pairs("a", 1, 2, 3), dev=pairs("b", 1))
+    with pytest.raises(CorpusError, match=problem):
+        join(tmp_path / "rest", [whole], skip=skip)
+    assert not (tmp_path / "rest").exists()

@@ -67,7 +67,9 @@ def test_opening_says_what_is_wrong_with_a_folder(tmp_path):
     assert re.search("nowhere: no such folder; give", _problem(ParallelCorpus.open, tmp_path / "nowhere"))
     assert "not a corpus; name its files train.LANG" in _problem(ParallelCorpus.open, tmp_path)
     _fill(tmp_path, train_en="a")
-    assert "all files are en; add the files of the other language" in _problem(ParallelCorpus.open, tmp_path)
+    assert "monolingual text in en, but sentence pairs are needed; translate it" in _problem(
+        ParallelCorpus.open, tmp_path
+    )
     _fill(tmp_path, dev_uz="a")
     assert "no split has both uz and en; put aligned files" in _problem(ParallelCorpus.open, tmp_path)
     _fill(tmp_path, train_uz="a", train_tr="b")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
-from nmtlab.text.corpora.statistics import statistics
+from nmtlab.text.corpora.statistics import statistics, suspects
 
 SHARED = Path(__file__).parents[2].parent / "shared/data"
 COLUMNS = ["split", "side", "language", "sentences", "tokens", "types"]
@@ -95,3 +95,22 @@ def test_real_corpora_have_the_tokens_their_description_says():
     said = next(line for line in readme if line.startswith("| lafand-ha-en |")).split("|")[6]
     table = statistics(ParallelCorpus.open(SHARED / "lafand-ha-en"))
     assert [f"{tokens:,}" for tokens in table.tokens[:2]] == [part.strip() for part in said.split("/")]
+
+
+def test_copies_short_sentences_and_other_languages_are_counted(tmp_path):
+    corpus = _corpus(
+        tmp_path,
+        train_uz=["a  B", "bir ikki uch tort besh olti", "salom dunyo", "bu yaxshi"],
+        train_en=["A b", "one two three four five", "bu yaxshi", "one two three four five six"],
+        dev_uz=["x"],
+        dev_en=["y"],
+    )
+    table = suspects(corpus)
+    assert list(zip(table.split, table.language, strict=True)) == [
+        ("train", "uz"), ("train", "en"), ("dev", "uz"), ("dev", "en"),
+    ]  # fmt: skip
+    assert table.copies.tolist() == [1 / 4, 1 / 4, 0, 0]
+    assert table.short.tolist() == [3 / 4, 3 / 4, 1, 1]
+    assert table.other_language.isna().all()
+    found = suspects(corpus, lambda line, language: (line == "bu yaxshi") and language == "en")
+    assert found.other_language.tolist() == [0, 1 / 4, 0, 0]

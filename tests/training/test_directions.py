@@ -250,6 +250,20 @@ def test_a_corpus_trained_on_both_ways_is_followed_by_its_reverse(here, tiny, re
     assert both_ways(doubled, open_corpora(doubled, tiny, here)) == doubled
 
 
+def test_a_text_made_by_a_system_is_never_reversed(here, tiny, tiny_recipe):
+    made = here.data / "corpora" / "made"
+    write_lines(made / "train.de", ["ein hund"])
+    write_lines(made / "train.en", ["a dog"])
+    facts = {"kind": "translated", "origin": {"language": "de"}}
+    (made / "import.json").write_text(json.dumps(facts), encoding="utf-8")
+    way = {"name": "made", "source": "en", "target": "de"}
+    named = tiny_recipe.with_changes({"more_corpora": [way, {"name": "upper", **ONE_WAY}]})
+    doubled = both_ways(named, open_corpora(named, tiny, here))
+    assert [(one.name, one.source, one.target) for one in doubled.corpora] == [
+        ("tiny", "de", "en"), ("tiny", "en", "de"), ("made", "en", "de"), ("upper", "nl", "en"), ("upper", "en", "nl"),
+    ]  # fmt: skip
+
+
 def test_a_terminal_shows_the_mean_and_each_direction(capsys):
     bar = ProgressBar()
     bar(Validated(40, 20.1, 3.0, 20.1, 1.0, 1.0, {"gl-en": 23.44, "en-gl": 16.76}))

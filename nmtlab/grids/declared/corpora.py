@@ -34,6 +34,8 @@ class ConcatenatedCorpus:
         train: largest number of training pairs (0: all); likewise `dev` and `test`.
         among: names of corpora in other source languages; only target sentences that all of them have are kept.
         title: what a person calls the text; its name if empty.
+        skip: number of training pairs to leave out: those of the same corpus with `train` of this number. Their
+            languages can stand for a small bitext and a large monolingual text, with the other side as an upper bound.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ConcatenatedCorpus:
     test: int = 500
     among: tuple[str, ...] = ()
     title: str = ""
+    skip: int = 0
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.
@@ -57,8 +60,9 @@ class ConcatenatedCorpus:
         if not folder.exists():
             parts = [_part(self.name, part, workspace, self.source, self.target) for part in self.parts]
             among = [_part(self.name, part, workspace, target=self.target) for part in self.among]
-            join(folder, parts, sizes, among)
-        _check_joined(folder, {"parts": self.parts, **sizes, **({"among": self.among} if self.among else {})})
+            join(folder, parts, sizes, among, self.skip)
+        among_parts = {"among": self.among} if self.among else {}
+        _check_joined(folder, {"parts": self.parts, **sizes, "skip": self.skip, **among_parts})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -358,7 +362,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check_joined(folder: Path, wanted: Mapping[str, Any]) -> None:
-    made = _read(folder / REPORT)
+    made = {"skip": 0} | _read(folder / REPORT)
     _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), wanted)
 
 

@@ -1,11 +1,13 @@
 """Checks of all texts of a training before it begins."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import digest, normalise
 from nmtlab.text.corpora.corpus import Direction, Pair, ParallelCorpus
+from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.corpora.lines import is_blank
 from nmtlab.text.segmentation.pipeline import Pipeline
 
@@ -57,6 +59,31 @@ def shared_targets(trained: ParallelCorpus, held_out: ParallelCorpus) -> dict[st
     return _targets_in(_digests(target for _, target in trained.pairs("train")), held_out)
 
 
+def held_out_among(lines: Iterable[str], language: str, corpora: Iterable[ParallelCorpus]) -> dict[str, int]:
+    """Return split -> number of dev and test sentences of corpora in a language that are among some lines, if any.
+
+    Sentences are compared as by `shared_targets`. The lines are streamed.
+    """
+    sided = {corpus.folder: _into(language, corpus) for corpus in corpora if language in corpus.direction}
+    held_out = {
+        mark
+        for corpus in sided.values()
+        for split in corpus.splits
+        if split != "train"
+        for mark in _digests(corpus.lines(split, language))
+    }
+    seen = {found for line in lines if (found := digest(normalise(line))) in held_out}
+    counted: Counter[str] = Counter()
+    for corpus in sided.values():
+        counted.update(_targets_in(seen, corpus))
+    return dict(counted)
+
+
+def _into(language: str, corpus: ParallelCorpus) -> ParallelCorpus:
+    """Return a corpus in the direction into one of its languages."""
+    return corpus if corpus.target == language else replace(corpus, source=corpus.target, target=corpus.source)
+
+
 def check_texts(
     corpora: Sequence[ParallelCorpus], allow_overlap: bool = False
 ) -> tuple[dict[Direction, DevText], dict[str, int]]:
@@ -64,8 +91,8 @@ def check_texts(
 
     Args:
         corpora: training corpora; dev text of the first one in each direction decides when training stops.
-        allow_overlap: accept pairs of dev and test that are also in train and, with several directions, sentences whose
-            target side is in the training text of another corpus.
+        allow_overlap: accept pairs of dev and test that are also in train, and sentences whose target side is in the
+            training text of another corpus, if that was made by a system or there are several directions.
 
     Returns:
         The dev text of each direction that has some, and split -> number of pairs that are also in train, if any.
@@ -93,7 +120,8 @@ def check_texts(
                 "splits unchanged, train with --allow-overlap",
             )
         overlap[_title(corpora, index, split)] = len(lines)
-    for (index, split), number in (_targets_elsewhere(corpora) if several else {}).items():
+    compared = corpora if several else [corpus for corpus in corpora if synthetic_language(corpus)]
+    for (index, split), number in _targets_elsewhere(corpora, compared).items():
         corpus = corpora[index]
         if not allow_overlap:
             raise CorpusError(
@@ -136,13 +164,19 @@ def _title(corpora: Sequence[ParallelCorpus], index: int, split: str) -> str:
     return f"{split} of {corpus.name}{f' {corpus.source}-{corpus.target}' if twice else ''}"
 
 
-def _targets_elsewhere(corpora: Sequence[ParallelCorpus]) -> dict[tuple[int, str], int]:
-    """Return the number of dev and test sentences whose target side is on any side of another corpus' training text.
+def _targets_elsewhere(
+    corpora: Sequence[ParallelCorpus], compared: Sequence[ParallelCorpus]
+) -> dict[tuple[int, str], int]:
+    """Return the number of dev and test sentences whose target side is in the real training text of another corpus.
+
+    Args:
+        corpora: with dev and test.
+        compared: those of them whose training text counts.
 
     Returns:
         (index of the corpus, split) -> number of sentences, if any.
     """
-    sides = {(corpus.folder, language): corpus for corpus in corpora for language in corpus.direction}
+    sides = {(corpus.folder, language): corpus for corpus in compared for language in _real(corpus)}
     trained = {side: _digests(corpus.lines("train", side[1])) for side, corpus in sides.items()}
     found: dict[tuple[int, str], int] = {}
     for index, corpus in enumerate(corpora):
@@ -154,6 +188,11 @@ def _targets_elsewhere(corpora: Sequence[ParallelCorpus]) -> dict[tuple[int, str
         of_splits = _targets_in(set().union(*others), corpus)
         found |= {(index, split): number for split, number in of_splits.items()}
     return found
+
+
+def _real(corpus: ParallelCorpus) -> list[str]:
+    """Return the languages of a corpus whose text was not made by a system."""
+    return [language for language in corpus.direction if language != synthetic_language(corpus)]
 
 
 def _digests(lines: Iterable[str]) -> set[bytes]:

@@ -64,6 +64,7 @@ class Marks:
 
 
 BLANK = "blank side"
+BLANK_LINE = "blank line"
 TOO_LONG = "too long"
 RATIO = "length ratio"
 COPIED = "same on both sides"
@@ -129,10 +130,14 @@ def rejection_reason(pair: Pair, limits: Limits) -> str:
     """Return why `pair` is unusable (blank side, too long, length ratio), or an empty string."""
     if any(map(is_blank, pair)):
         return BLANK
-    words = max(len(side.split()) for side in pair)
-    if words > limits.max_words or max(map(len, pair)) > _MAX_WORD_LENGTH * limits.max_words:
+    if any(is_too_long(side, limits.max_words) for side in pair):
         return TOO_LONG
     return RATIO if limits.max_ratio and limits.ratio(pair) > limits.max_ratio else ""
+
+
+def is_too_long(sentence: str, max_words: int) -> bool:
+    """Return whether a sentence has more white-space words, or as many characters as if each word were a long one."""
+    return len(sentence.split()) > max_words or len(sentence) > _MAX_WORD_LENGTH * max_words
 
 
 def is_copied(pair: Pair) -> bool:

@@ -11,6 +11,7 @@ from nmtlab.text.corpora.corpus_builder import ImportReport
 from nmtlab.text.corpora.lines import MAX_WORDS, new_folder, write_pairs
 
 SURPLUS = "more than wanted"
+SKIPPED = "among the first, which are skipped"
 UNCOMMON = "target sentence not in all"
 
 
@@ -19,6 +20,7 @@ def join(
     parts: Sequence[ParallelCorpus],
     most: Mapping[str, int] | None = None,
     among: Sequence[ParallelCorpus] = (),
+    skip: int = 0,
 ) -> ImportReport:
     """Write the corpus `folder` atomically: train, dev and test of all parts, one part after the other.
 
@@ -34,18 +36,21 @@ def join(
         among: corpora with the same target language; training pairs are kept only if the training text of all of them
             has the target sentence, compared by letters and digits without case, each sentence once. Corpora made this
             way differ in their source language only.
+        skip: leave out the training pairs that `most={"train": skip}` would keep, and choose from those after them.
 
     Returns:
         Pairs kept and dropped, by split and reason; `options` has the numbers wanted, and how many further references
         were left out of each split.
 
     Raises:
-        CorpusError: `folder` exists, there are no parts, their languages differ, a number wanted is negative, or a part
-            cannot be read.
+        CorpusError: `folder` exists, there are no parts, their languages differ, a number is negative, a part cannot be
+            read, or no training pair is left after those to skip.
     """
     report = _report(parts)
     wanted = sizes(most)
     report.options = {**wanted, **report.options}
+    if skip:
+        report.options["skip"] = sizes({"train": skip})["train"]
     if among:
         report.options["among"] = [corpus.name for corpus in among]
     held_out: set[bytes] = set()
@@ -60,7 +65,7 @@ def join(
             if split in joined.splits:
                 # Before the selection: what is held out must not depend on how much of it is kept.
                 held_out |= sentence_digests(joined.pairs(split))
-                _choose(joined, split, wanted[split], dropped)
+                _choose(joined, split, skip if split == "train" else 0, wanted[split], dropped)
         report.kept = {split: joined.count(split) if split in joined.splits else 0 for split in SPLITS}
         report.save(temporary)
     return report
@@ -128,16 +133,20 @@ def _write(corpus: ParallelCorpus, split: str, pairs: Iterator[Pair]) -> None:
         target.unlink()
 
 
-def _choose(corpus: ParallelCorpus, split: str, most: int, dropped: Counter[str]) -> None:
-    if not most:
+def _choose(corpus: ParallelCorpus, split: str, skip: int, most: int, dropped: Counter[str]) -> None:
+    """Keep the pairs of a split after the first ones, `most` of them at most (0: all), in the order of their marks."""
+    if not (skip or most):
         return
     with Marks() as marks:
         count = sum(marks.add(_mark(pair)) for pair in corpus.pairs(split))
-        if count <= most:
-            return
-        last = marks.smallest(most)
-    _write(corpus, split, (pair for pair in corpus.pairs(split) if _mark(pair) <= last))
-    dropped[SURPLUS] += count - most
+        if skip >= count:
+            raise CorpusError(f"{corpus.name}: has {count:,} training pairs, {skip:,} are to be skipped", "skip fewer")
+        after = marks.smallest(skip) if skip else b""
+        last = marks.smallest(min(skip + most, count) if most else count)
+    _write(corpus, split, (pair for pair in corpus.pairs(split) if after < _mark(pair) <= last))
+    for reason, number in ((SKIPPED, skip), (SURPLUS, max(0, count - skip - most) if most else 0)):
+        if number:
+            dropped[reason] += number
 
 
 def _mark(pair: Pair) -> bytes:

@@ -5,7 +5,7 @@ import lzma
 import re
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice, zip_longest
@@ -186,11 +186,7 @@ class ParallelCorpus:
         """Return the SHA-256 of the text of all splits, independent of direction and compression."""
         sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
         found = ((f"{split}.{language}", self._file(split, language)) for split, language in sides)
-        files = tuple((name, path) for name, path in found if path)
-        status = [path.stat() for _, path in files]
-        if time.time() - max((one.st_mtime for one in status), default=0.0) < _SETTLED:
-            return _checksum(files)  # a file just written may be rewritten within one clock tick
-        return _known_checksum(files, tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in status))
+        return text_checksum([(name, path) for name, path in found if path])
 
     def marked_files(self) -> list[str]:
         """Return the names of its files that begin with a byte order mark, which is not read as text."""
@@ -238,12 +234,21 @@ class ParallelCorpus:
         return lines
 
     def _file(self, split: str, language: str, reference: str = "") -> Path | None:
-        plain = self.folder / f"{split}.{language}{reference}"
-        paths = (plain, *(plain.with_name(plain.name + suffix) for suffix in COMPRESSIONS))
-        found = [path for path in paths if path.is_file()]
-        if len(found) > 1:
-            raise CorpusError(f"{self.folder}: both {found[0].name} and {found[1].name}", "remove one of them")
-        return found[0] if found else None
+        return side_file(self.folder, split, language, reference)
+
+
+def side_file(folder: Path, split: str, language: str, reference: str = "") -> Path | None:
+    """Return the file of one side of a split, plain or compressed, if there is one; `reference` is such as `.1`.
+
+    Raises:
+        CorpusError: there are two.
+    """
+    plain = folder / f"{split}.{language}{reference}"
+    paths = (plain, *(plain.with_name(plain.name + suffix) for suffix in COMPRESSIONS))
+    found = [path for path in paths if path.is_file()]
+    if len(found) > 1:
+        raise CorpusError(f"{folder}: both {found[0].name} and {found[1].name}", "remove one of them")
+    return found[0] if found else None
 
 
 def open_corpus(name: str, workspace: Workspace | None = None, source: str = "", target: str = "") -> ParallelCorpus:
@@ -258,6 +263,14 @@ def open_corpus(name: str, workspace: Workspace | None = None, source: str = "",
         CorpusError: there is no such corpus; or as `ParallelCorpus.open`.
     """
     return ParallelCorpus.open((workspace or Workspace.find()).corpus_folder(name), source, target)
+
+
+def text_checksum(files: Sequence[tuple[str, Path]]) -> str:
+    """Return the SHA-256 of files with their names, `SPLIT.LANGUAGE`; it is computed again only if they changed."""
+    status = [path.stat() for _, path in files]
+    if time.time() - max((one.st_mtime for one in status), default=0.0) < _SETTLED:
+        return _checksum(tuple(files))  # a file just written may be rewritten within one clock tick
+    return _known_checksum(tuple(files), tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in status))
 
 
 def _checksum(files: _Files) -> str:
@@ -276,16 +289,19 @@ def _known_checksum(files: _Files, status: tuple[tuple[int, int, int], ...]) -> 
 
 
 def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:
-    languages = _languages(folder)
+    languages = languages_in(folder)
     available = ", ".join(languages)
+    if len(languages) == 1:
+        raise CorpusError(
+            f"{folder}: monolingual text in {available}, but sentence pairs are needed",
+            "translate it with 'nmtlab corpus translate', or add the files of the other language",
+        )
     if unknown := [code for code in (source, target) if code and code not in languages]:
         raise CorpusError(f"{folder}: no language {unknown[0]!r}", f"choose from {available}")
     if source and source == target:
         raise CorpusError(f"{folder}: {source!r} is both source and target", f"choose two of {available}")
     if source and target:
         return source, target
-    if len(languages) == 1:
-        raise CorpusError(f"{folder}: all files are {available}", "add the files of the other language")
     if len(languages) > 2:
         raise CorpusError(f"{folder}: has {len(languages)} languages ({available})", "give both source and target")
     if source or target:
@@ -295,7 +311,8 @@ def _direction(folder: Path, source: str, target: str) -> tuple[str, str]:
     return first, second
 
 
-def _languages(folder: Path) -> list[str]:
+def languages_in(folder: Path) -> list[str]:
+    """Return the codes of the languages of a corpus, sorted; raise `CorpusError` if the folder is none."""
     if not folder.is_dir():
         raise CorpusError(f"{folder}: no such folder", "give the folder of a corpus")
     matches = [FILE.fullmatch(path.name) for path in sorted(folder.iterdir())]

@@ -1,21 +1,29 @@
 """Building a corpus folder from pairs: cleaning, splitting, removal of leaks, and a report."""
 
 import json
+import shutil
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from nmtlab.errors import CorpusError
 from nmtlab.files import write_text
+from nmtlab.reading import read_json
 from nmtlab.text.corpora.cleaning import Limits, clean, sentence_digests, without_leaks
 from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus, check_language
 from nmtlab.text.corpora.lines import new_folder, read_lines, write_pairs
+from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.splitting import HoldOut, divide, hash_position
 
 REPORT = "import.json"
+MONOLINGUAL = "mono"
+"""Kind of a corpus in one language."""
+TRANSLATED = "translated"
+"""Kind of a corpus one side of which was made by a system."""
 INPUT = "input"
 """Key of pairs dropped before the text was split."""
 
@@ -25,14 +33,14 @@ class ImportReport:
     """What an import read, kept and dropped; written to the corpus folder as `import.json`.
 
     Args:
-        kind: text, tsv, csv, jsonl, gettext, tmx, xliff, mtdata, sacrebleu, join or filter.
+        kind: text, tsv, csv, jsonl, gettext, tmx, xliff, mtdata, sacrebleu, mono, join, filter, translated or noise.
         origin: what was read, as the user named it (absolute paths reduced to their last part).
         source: code of the source language.
-        target: code of the target language.
+        target: code of the target language; empty for monolingual text.
         options: length limits, and how dev and test were chosen.
-        kept: pairs written, by split.
-        dropped: pairs dropped, by stage (`INPUT` or a split) and reason.
-        checksum: the corpus' `ParallelCorpus.checksum`.
+        kept: pairs or lines written, by split.
+        dropped: pairs or lines dropped, by stage (`INPUT` or a split) and reason.
+        checksum: that of the corpus, as `ParallelCorpus.checksum`.
     """
 
     kind: str
@@ -45,22 +53,47 @@ class ImportReport:
     checksum: str = ""
 
     def __post_init__(self) -> None:
-        check_language(self.source)
-        check_language(self.target)
+        for language in (self.source,) if self.kind == MONOLINGUAL else (self.source, self.target):
+            check_language(language)
         if self.source == self.target:
             raise CorpusError(f"language {self.source!r} is both source and target", "give two languages")
 
     @property
     def read(self) -> int:
-        """Pairs read: those kept and those dropped."""
+        """Pairs or lines read: those kept and those dropped."""
         return sum(self.kept.values()) + sum(reasons.total() for reasons in self.dropped.values())
 
     def save(self, folder: Path) -> None:
         """Compute the checksum of the corpus in `folder` and write the report there."""
-        self.checksum = ParallelCorpus.open(folder, self.source, self.target).checksum()
+        self.checksum = self._open(folder).checksum()
         entries = asdict(self) | {"read": self.read}
         entries["dropped"] = {where: dict(reasons) for where, reasons in self.dropped.items() if reasons}
         write_text(folder / REPORT, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
+
+    def _open(self, folder: Path) -> ParallelCorpus | MonolingualCorpus:
+        if self.kind == MONOLINGUAL:
+            return MonolingualCorpus(folder, self.source)
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+
+def synthetic_language(corpus: ParallelCorpus) -> str:
+    """Return the language of a corpus in which its text was made by a system, as its `import.json` says; or empty."""
+    path = corpus.folder / REPORT
+    made = read_json(path, dict, f"import {corpus.name} again") if path.is_file() else {}
+    if made.get("kind") != TRANSLATED:
+        return ""
+    return corpus.source if made["origin"]["language"] == corpus.target else corpus.target
+
+
+def copy_held_out(corpus: ParallelCorpus, folder: Path) -> dict[str, int]:
+    """Copy dev and test with their gold data into another corpus' folder; return their numbers of pairs."""
+    held_out = {split: corpus.count(split) for split in corpus.splits if split != "train"}
+    for path in chain.from_iterable(map(corpus.files, held_out)):
+        shutil.copyfile(path, folder / path.name)
+    for path in chain.from_iterable((corpus.folder / "gold").glob(f"{split}.*") for split in held_out):
+        (folder / "gold").mkdir(exist_ok=True)
+        shutil.copyfile(path, folder / "gold" / path.name)
+    return held_out
 
 
 def as_named(path: Path | str) -> str:

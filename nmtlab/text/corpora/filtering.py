@@ -1,7 +1,6 @@
 """Filtering the training text of a corpus by rules, each with what it drops."""
 
 import math
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from nmtlab.text.corpora.cleaning import (
     rejection_reason,
 )
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.corpus_builder import ImportReport, copy_held_out
 from nmtlab.text.corpora.lines import is_blank, new_folder, write_pairs
 from nmtlab.text.corpora.similar import Similar
 
@@ -180,13 +179,7 @@ def filter_corpus(folder: Path | str, corpus: ParallelCorpus, chosen: Filter, fo
                 f"most as {found.pairs.most_common(1)[0][0]!r}",
                 "look at them with --dry-run, and turn off a rule",
             )
-        held_out = {split: corpus.count(split) for split in corpus.splits if split != "train"}
-        for path in chain.from_iterable(map(corpus.files, held_out)):
-            shutil.copyfile(path, temporary / path.name)
-        for path in chain.from_iterable((corpus.folder / "gold").glob(f"{split}.*") for split in held_out):
-            (temporary / "gold").mkdir(exist_ok=True)
-            shutil.copyfile(path, temporary / "gold" / path.name)
-        report.kept = {"train": kept, **held_out}
+        report.kept = {"train": kept, **copy_held_out(corpus, temporary)}
         report.dropped["train"] = Counter({reason: number for reason, number in found.pairs.items() if reason})
         report.save(temporary)
     return report

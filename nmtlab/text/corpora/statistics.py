@@ -1,12 +1,19 @@
 """Size of a corpus, and the share of unseen words in dev and test (after thesis Tables 3.1 and 3.5)."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from statistics import median
 
 import pandas as pd
 
+from nmtlab.text.corpora.cleaning import is_copied
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.filtering import IsOther
+from nmtlab.text.corpora.monolingual import MonolingualCorpus
+
+MOST_WORDS = 5
+"""Words of a short sentence, at most."""
 
 
 def statistics(corpus: ParallelCorpus) -> pd.DataFrame:
@@ -36,6 +43,35 @@ def statistics(corpus: ParallelCorpus) -> pd.DataFrame:
                 known[side] = types
             rows.append(row | _novelty(types, known.get(side) if split != "train" else None))
     return pd.DataFrame(rows)
+
+
+def suspects(corpus: ParallelCorpus, is_other: IsOther | None = None) -> pd.DataFrame:
+    """Return what may be noise in a corpus: a row for each split and side, in the order of `statistics`.
+
+    Args:
+        corpus: of which each split is read again.
+        is_other: finds sentences in another language; None if they are not looked for.
+
+    Returns:
+        Columns: `split`; `language`; shares of its sentences, 0 to 1: `copies`, the same on both sides, whatever their
+        case and white space; `short`, at most `MOST_WORDS` words; `other_language`, NaN without `is_other`.
+    """
+    rows = []
+    for split in corpus.splits:
+        pairs = list(corpus.pairs(split))
+        copies = sum(map(is_copied, pairs)) / len(pairs)
+        for language, lines in zip(corpus.direction, zip(*pairs, strict=True), strict=True):
+            few = sum(len(line.split()) <= MOST_WORDS for line in lines) / len(lines)
+            other = sum(is_other(line, language) for line in lines) / len(lines) if is_other else math.nan
+            rows.append((split, language, copies, few, other))
+    return pd.DataFrame(rows, columns=["split", "language", "copies", "short", "other_language"])
+
+
+def line_statistics(corpus: MonolingualCorpus) -> pd.DataFrame:
+    """Return the table of `statistics` for monolingual text: one row, of the split train and the side `text`."""
+    row = {"split": "train", "side": "text", "language": corpus.language}
+    types, lengths = _counts(corpus.lines())
+    return pd.DataFrame([row | _summary(types, lengths) | _novelty(types, None)])
 
 
 def _counts(lines: Iterable[str]) -> tuple[Counter[str], Counter[int]]:

@@ -1,0 +1,117 @@
+"""`nmtlab corpus translate`."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, Literal
+
+import typer
+
+from nmtlab.cli.corpus_import import Name, print_pairs
+from nmtlab.cli.options import Threads, check_belongs, sentence_bar
+from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.recipe import MachineSettings
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
+from nmtlab.text.checks.inspection import held_out_among
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.monolingual import MonolingualCorpus, open_monolingual
+from nmtlab.workspace import Workspace
+
+
+def translate(
+    name: Name,
+    run: Annotated[str, typer.Option(metavar="RUN", help="The run that translates the text.")],
+    text: Annotated[
+        str, typer.Option(metavar="MONO", help="Monolingual text, or one side of a parallel corpus as NAME:en.")
+    ],
+    as_: Annotated[
+        Literal["source", "target"],
+        typer.Option("--as", help="Side of the new pairs that has the translations; source is back-translation."),
+    ] = "source",
+    beam_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Beam size; 1 is greedy search. (default: 1; the recipe's if phrase-based)"),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, max=1000, help="Sample so many translations of each line instead, each a pair.")
+    ] = 0,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, max=1000, help="Temperature of sampling, above 0. (default: 1)")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of lines, drawn at random; 0 for all.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of samples, and of the draw of lines.")] = 1,
+    origin: Annotated[
+        str, typer.Option(help="Kind of text, tagged in training if the recipe names it; empty for no tag.")
+    ] = "synthetic",
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Accept text with sentences of the run's dev and test sets.")
+    ] = False,
+    threads: Threads = None,
+) -> None:
+    """Translate monolingual text with a run: pairs to train another run on, beside real ones.
+
+    Back-translation needs a run that translates into the source language of the system to be trained:
+
+        nmtlab train gl-en --source en --target gl --name back
+        nmtlab corpus translate gl-en.back --run back --text english
+
+    Translations that are blank, or cut off at the length limit, are left out. An interrupted command leaves nothing
+    behind, and begins anew.
+    """
+    workspace = Workspace.find()
+    folder = workspace.new_corpus_folder(name)
+    check_belongs("--samples", samples, {"--temperature": temperature})
+    if samples and beam_size:
+        raise NmtlabError("--beam-size and --samples: mutually exclusive", "leave one out")
+    if temperature == 0:
+        raise NmtlabError("--temperature 0: no distribution is left", "give --beam-size 1 for the most probable")
+    opened, lines = open_run(run, workspace), open_monolingual(text, workspace)
+    if any(lines.language == source for source, _ in opened.directions):
+        opened = opened.directed(lines.language, "")
+    neural = opened.recipe.model.neural
+    if samples and not neural:
+        raise NmtlabError(f"--samples: run {opened.name!r} is phrase-based", "leave it out")
+    _check_held_out(opened, lines, workspace, allow_overlap)
+
+    from nmtlab.synthetic import Synthesis, back_translate  # after the names are checked: it loads torch
+
+    width = beam_size or (1 if neural else opened.recipe.search.beam_size)
+    search = opened.recipe.search.model_copy(update={"beam_size": width})
+    settings = Synthesis(as_, search, samples, temperature or 1.0, limit, seed, origin)
+    machine = MachineSettings(threads=threads) if threads else MachineSettings()
+    total = lines.count()
+    with sentence_bar(min(total, limit or total)) as bar:
+        report = back_translate(opened, lines, folder, settings, machine, bar.update)
+    print_pairs(name, report)
+    _print_recipe(name, report)
+
+
+def _check_held_out(run: Run, text: MonolingualCorpus, workspace: Workspace, allow_overlap: bool) -> None:
+    """Refuse text with sentences of the dev and test sets of a run's corpora, as far as they are here."""
+    found = {} if allow_overlap else held_out_among(text.lines(), text.language, list(_corpora(run, workspace)))
+    for split, number in found.items():
+        raise CorpusError(
+            f"text {text.name}: has {number:,} {text.language} sentence{'' if number == 1 else 's'} of {split}",
+            "remove them from the text, or accept them with --allow-overlap",
+        )
+
+
+def _corpora(run: Run, workspace: Workspace) -> Iterator[ParallelCorpus]:
+    for named in run.recipe.corpora:
+        with suppress(CorpusError):
+            yield ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
+
+
+def _print_recipe(name: str, report: ImportReport) -> None:
+    """Print how many translations are copies, and a recipe to train on the new pairs beside real ones."""
+    if copies := report.options["copies"]:
+        print(f"{copies:,} of the translations copy their line")
+    print("next: nmtlab train with real pairs, and a recipe that adds these:")
+    origin, samples = report.options["origin"], report.options.get("samples", 1)
+    fields = {"name": name, "source": report.source, "target": report.target} | ({"origin": origin} if origin else {})
+    print('\nbase = "transformer-small"\n\n[[more_corpora]]')
+    for field, value in fields.items():
+        print(f'{field} = "{value}"')
+    if samples > 1:
+        print(f"weight = {1 / samples:.4g}  # {samples} pairs a line")

@@ -1,0 +1,188 @@
+"""Synthetic pairs: monolingual text with its translations by a run, to train another on (Sennrich et al. 2016)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from nmtlab.errors import CorpusError
+from nmtlab.recipe.machine import MachineSettings
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.search.searches import Sample
+from nmtlab.systems import open_system
+from nmtlab.text.corpora.cleaning import BLANK_LINE, COPIED, is_copied
+from nmtlab.text.corpora.corpus import Direction, Pair
+from nmtlab.text.corpora.corpus_builder import TRANSLATED, ImportReport
+from nmtlab.text.corpora.lines import is_blank, new_folder, write_pairs
+from nmtlab.text.corpora.monolingual import MonolingualCorpus, sampled
+from nmtlab.translation import System
+
+BLANK_TRANSLATION = "blank translation"
+UNFINISHED = "translation at the length limit"
+
+_LINES_AT_ONCE = 4096
+"""Lines that are translated before the next are read: they are sorted by length, and all held in memory."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """How monolingual text is translated.
+
+    Args:
+        side: side of the pairs that has the translations: the source (back-translation, with real text as the target),
+            or the target.
+        search: settings of the search; of samples, only those of lengths count.
+        samples: translations to sample of each line, each a pair; 0 to search for one.
+        temperature: of sampling, above 0.
+        limit: maximum number of lines, drawn at random; 0 for all.
+        seed: of samples, and of the draw of lines.
+        origin: kind of text, for the recipe of a training on it.
+    """
+
+    side: Literal["source", "target"] = "source"
+    search: SearchSettings = field(default_factory=lambda: SearchSettings(beam_size=1))
+    samples: int = 0
+    temperature: float = 1.0
+    limit: int = 0
+    seed: int = 1
+    origin: str = "synthetic"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All settings, for a report."""
+        drawn = {"samples": self.samples, "temperature": self.temperature} if self.samples else {}
+        return {
+            "translations": self.side, **drawn, "limit": self.limit, "seed": self.seed, "origin": self.origin,
+            "search": self.search.model_dump(mode="json"),
+        }  # fmt: skip
+
+    def directed(self, direction: Direction) -> Direction:
+        """Return the direction of the pairs, if a system translates in a direction."""
+        return direction[::-1] if self.side == "source" else direction
+
+    def pair(self, line: str, translation: str) -> Pair:
+        """Return a line and its translation as source and target."""
+        return (translation, line) if self.side == "source" else (line, translation)
+
+    def way(self, number: int) -> dict[str, Any]:
+        """Return what the system needs to know to translate the lines read as the `number`-th, from 0."""
+        if not self.samples:
+            return {}
+        seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        return {"search": Sample(self.search, self.samples, self.temperature, seed=seed)}
+
+
+def back_translate(
+    run: Run,
+    text: MonolingualCorpus,
+    folder: Path | str,
+    settings: Synthesis = Synthesis(),
+    machine: MachineSettings | None = None,
+    on_progress: Callable[[int], None] = lambda lines: None,
+) -> ImportReport:
+    """Write the corpus `folder` of a text and its translations by a run; arguments as of `write_translated`.
+
+    Args:
+        run: with weights; in the direction in which it translates.
+        machine: where to compute, as of `open_system`.
+
+    Raises:
+        CorpusError: as `write_translated`.
+        RunError: the run has no weights; or it is phrase-based, and is to be sampled from.
+    """
+    _check_language(run.name, run.direction, text)
+    made_by = {"run": run.name, "weights": run.checkpoints.original_digest}
+    system = open_system(run, settings.search, machine=machine)
+    return write_translated(system, made_by, text, folder, settings, on_progress)
+
+
+def write_translated(
+    system: System,
+    made_by: Mapping[str, Any],
+    text: MonolingualCorpus,
+    folder: Path | str,
+    settings: Synthesis,
+    on_progress: Callable[[int], None] = lambda lines: None,
+) -> ImportReport:
+    """Write the corpus `folder` atomically: training text only, in the order of the lines.
+
+    Left out are blank lines, and translations that are blank or were cut off at the length limit. A translation that
+    copies its line is kept, and counted in `options`. The text is streamed.
+
+    Args:
+        system: reads the language of the text.
+        made_by: name of its run as `run`, and what else identifies it.
+        text: to be translated.
+        folder: must not exist.
+        settings: how to translate.
+        on_progress: called with the number of lines just finished.
+
+    Raises:
+        CorpusError: `folder` exists, the text is in another language or cannot be read, or no translation is left.
+    """
+    name, direction = made_by["run"], system.languages
+    _check_language(name, direction, text)
+    origin = {**made_by, "pipeline": system.pipeline.checksum(), "text": text.name, "language": text.language}
+    report = ImportReport(TRANSLATED, {**origin, "checksum": text.checksum()}, *settings.directed(direction))
+    total = text.count()
+    lines = sampled(text.lines(), total, settings.limit or total, settings.seed)
+    counted: Counter[str] = Counter()
+    with new_folder(folder) as temporary:
+        source, target = (temporary / f"train.{code}" for code in (report.source, report.target))
+        kept = write_pairs(source, target, _pairs(system, lines, settings, counted, on_progress))
+        report.options = {"lines": min(total, settings.limit or total), "copies": counted.pop(COPIED, 0)}
+        report.options |= settings.facts
+        report.kept, report.dropped["train"] = {"train": kept}, +counted
+        if not kept:
+            raise _none_left(name, +counted)
+        report.save(temporary)
+    return report
+
+
+def _check_language(name: str, direction: Direction, text: MonolingualCorpus) -> None:
+    source, target = direction
+    if text.language != source:
+        raise CorpusError(
+            f"text {text.name}: in {text.language}, but {name} translates {source} to {target}",
+            f"choose text in {source}, or a run that translates {text.language}",
+        )
+
+
+def _pairs(
+    system: System,
+    lines: Iterator[str],
+    settings: Synthesis,
+    counted: Counter[str],
+    on_progress: Callable[[int], None],
+) -> Iterator[Pair]:
+    """Yield the pairs that are kept; count those that are not by reason, and those kept that are copies."""
+    for number, together in enumerate(_in_parts(lines)):
+        found = system.translate(together, on_progress=on_progress, **settings.way(number))
+        for line, translation in zip(together, found, strict=True):
+            counted[BLANK_LINE] += not translation.hypotheses  # zip is empty then
+            for text, hypothesis in zip(translation.texts, translation.hypotheses, strict=False):
+                pair = settings.pair(line, text)
+                if reason := BLANK_TRANSLATION * is_blank(text) or UNFINISHED * (not hypothesis.finished):
+                    counted[reason] += 1
+                else:
+                    counted[COPIED] += is_copied(pair)
+                    yield pair
+
+
+def _in_parts(lines: Iterator[str]) -> Iterator[list[str]]:
+    while together := list(islice(lines, _LINES_AT_ONCE)):
+        yield together
+
+
+def _none_left(name: str, counted: Counter[str]) -> CorpusError:
+    """Return the error that no translation is left, and why."""
+    total = counted.total()
+    if counted[BLANK_TRANSLATION] == total:
+        return CorpusError(f"{name} translates all {total:,} lines as blank", "choose a run that has learned more")
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in counted.most_common() if number)
+    return CorpusError(f"{name}: none of {total:,} translations can be used ({reasons})", "choose another run or text")

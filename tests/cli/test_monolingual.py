@@ -1,0 +1,126 @@
+"""Text that nobody translated: imported, listed, translated, trained on, and noise."""
+
+import json
+
+import pytest
+
+from nmtlab.recipe import load_recipe
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+
+GERMAN = ["ein hund singt", "haus", "ein kind geht nach haus", "", "ein hund singt"]
+
+
+@pytest.fixture
+def german(nmtlab, data):
+    write_lines(data.parent / "lines.txt", GERMAN)
+    done = nmtlab("corpus", "import", "mono", "german", "lines.txt", "--language", "de")
+    assert not done.code, done.err
+    return data / "corpora" / "german"
+
+
+def test_monolingual_text_is_imported_listed_counted_and_removed(nmtlab, german):
+    assert [path.name for path in sorted(german.iterdir())] == ["import.json", "train.de"]
+    assert (german / "train.de").read_text().splitlines() == GERMAN[:3]
+    row = next(line for line in nmtlab("corpus", "list").out.splitlines() if "german" in line)
+    assert [cell.strip() for cell in row.split("│")[2:7]] == ["de", "3", "-", "-", "workspace"]
+    answer = json.loads(nmtlab("corpus", "stats", "german", "--json").out)
+    assert (answer["source"], answer["target"]) == ("de", None)
+    assert [(side["side"], side["sentences"], side["tokens"]) for side in answer["sides"]] == [("text", 3, 9)]
+    assert "german: de" in nmtlab("corpus", "stats", "german").out
+    assert nmtlab("corpus", "remove", "german", "--yes").out == "removed german\n"
+    assert not german.exists()
+
+
+def test_one_side_of_a_corpus_has_statistics_alone(nmtlab):
+    answer = json.loads(nmtlab("corpus", "stats", "tiny:en", "--json").out)
+    assert [(side["language"], side["sentences"]) for side in answer["sides"]] == [("en", 300)]
+
+
+@pytest.mark.parametrize("words", [("train", "german"), ("corpus", "filter", "german", "new")])
+def test_commands_on_pairs_refuse_it_in_a_sentence(nmtlab, german, words):
+    refused = nmtlab(*words)
+    assert refused.code == 2
+    assert refused.err.endswith(
+        "german: monolingual text in de, but sentence pairs are needed; translate it with "
+        "'nmtlab corpus translate', or add the files of the other language\n"
+    )
+
+
+def test_a_translated_text_has_the_lines_that_translate_prints(nmtlab, german, data):
+    done = nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "german")
+    assert not done.code, done.err
+    assert "made: en to de" in done.out
+    assert done.out.endswith('\n[[more_corpora]]\nname = "made"\nsource = "en"\ntarget = "de"\norigin = "synthetic"\n')
+    printed = nmtlab("translate", "whole", "--beam", 1, "--input", german / "train.de").out.splitlines()
+    assert list(ParallelCorpus.open(data / "corpora" / "made", "en", "de").lines("train", "en")) == printed
+    assert list(ParallelCorpus.open(data / "corpora" / "made", "en", "de").lines("train", "de")) == GERMAN[:3]
+    again = nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "german")
+    assert "corpus 'made': already exists; choose another name" in again.err
+
+
+def test_samples_are_told_with_the_weight_of_each(nmtlab, german, data):
+    done = nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "german", "--samples", 2, "--limit", 2)
+    assert not done.code, done.err
+    assert "weight = 0.5  # 2 pairs a line" in done.out
+    assert json.loads((data / "corpora" / "made" / "import.json").read_text())["options"]["lines"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--text", "tiny:en"], "text tiny: in en, but whole translates de to en; choose text in de"),
+        (["--text", "tiny"], "corpus 'tiny': has text in de, en; name one of them, as tiny:de"),
+        (["--text", "nothing"], "corpus 'nothing': not found"),
+        (["--text", "german", "--temperature", 1], "--temperature: belongs to --samples"),
+        (["--text", "german", "--samples", 2, "--temperature", 0], "give --beam-size 1 for the most probable"),
+        (["--text", "german", "--samples", 2, "--beam-size", 1], "--beam-size and --samples: mutually exclusive"),
+    ],
+)
+def test_what_cannot_be_translated_is_refused(nmtlab, german, data, words, problem):
+    refused = nmtlab("corpus", "translate", "made", "--run", "whole", *words)
+    assert refused.code == 2
+    assert problem in refused.err
+    assert not (data / "corpora" / "made").exists()
+
+
+def test_text_with_sentences_of_dev_or_test_is_refused_with_their_number(nmtlab, data, tiny_corpus):
+    lines = list(tiny_corpus.lines("dev", "de"))
+    write_lines(data.parent / "leak.txt", [lines[0].upper(), lines[1], "etwas anderes"])
+    nmtlab("corpus", "import", "mono", "leak", "leak.txt", "--language", "de")
+    refused = nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "leak")
+    assert refused.code == 2
+    found = sum(line in set(lines[:2]) for line in lines)
+    assert f"text leak: has {found} de sentences of dev; remove them from the text" in refused.err
+    assert not nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "leak", "--allow-overlap").code
+
+
+def test_a_run_trains_on_real_and_synthetic_pairs(nmtlab, data, german):
+    assert not nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "german").code
+    more = '[[more_corpora]]\nname = "made"\nsource = "en"\ntarget = "de"\norigin = "synthetic"\nweight = 0.5\n'
+    recipe = (data.parent / "tiny.toml").read_text().replace("more_corpora = []", "")
+    (data.parent / "mixed.toml").write_text(f"{recipe}\n{more}")
+    assert not nmtlab("corpus", "stats", "made").code
+    words = ["--source", "en", "--target", "de", "--recipe", "mixed.toml", "--name", "mixed"]
+    done = nmtlab("train", "tiny", *words, "--set", "training.max_evaluations=1", "--set", "training.validate_every=5")
+    assert not done.code, done.err
+    run = Run(data / "runs" / "mixed")
+    assert [(one.name, one.source, one.origin, one.weight) for one in run.recipe.corpora] == [
+        ("tiny", "en", "", 1.0), ("made", "en", "synthetic", 0.5),
+    ]  # fmt: skip
+    assert "<origin:synthetic>" in run.pipeline.source.vocabulary.types
+    assert len(load_recipe(run.folder / "recipe.toml").more_corpora) == 1
+
+
+def test_noise_is_added_by_name(nmtlab, data, tiny_corpus):
+    done = nmtlab("corpus", "noise", "bad", "--corpus", "tiny", "--kind", "copied-target", "--share", 0.1)
+    assert not done.code, done.err
+    bad = list(ParallelCorpus.open(data / "corpora" / "bad").pairs("train"))
+    assert len(bad) == 330
+    assert all(source == target for source, target in bad[300:])
+    refused = nmtlab("corpus", "noise", "worse", "--corpus", "tiny", "--kind", "short", "--share", 0)
+    assert refused.err == "nmtlab: share is 0; give more than 0 and at most 10, which is 1,000%\n"
+    third = ["--kind", "wrong-language-source", "--third", "tiny:en"]
+    refused = nmtlab("corpus", "noise", "worse", "--corpus", "tiny", "--share", 1, *third)
+    assert "--third tiny: in en, but tiny is in de and en; choose text in a third language" in refused.err
