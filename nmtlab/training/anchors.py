@@ -47,7 +47,7 @@ class Anchor:
             change = parameter - start
             fisher = self.tensors.get(f"{_FISHER}.{name}")
             slope = change if fisher is None else change * fisher
-            value += (change * slope).sum() / 2
+            value = value + (change * slope).sum() / 2
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
             parameter.grad.add_(slope, alpha=self.weight)

@@ -221,7 +221,7 @@ def same_weights(one: Run, other: Run, which: str = "last") -> bool:
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-@pytest.fixture(scope="module", params=[TAUGHT, L2, EWC], ids=["teacher", "l2", "ewc"])
+@pytest.fixture(scope="module", params=[TAUGHT, L2, pytest.param(EWC, marks=pytest.mark.full)], ids=["teacher", "l2", "ewc"])
 def child(request, here) -> tuple[Run, dict, str]:
     name = f"child-{request.param_index}"
     return train(name, recipe_from(here, request.param), opened(here), here), request.param, name
@@ -325,7 +325,7 @@ def test_a_strong_anchor_leaves_the_parents_weights(here, strength, moves):
     anchor.hold(anchored(model, anchor.parameters))
     stepper = Stepper(model, recipe, parent.pipeline, Group(), anchor=anchor)
     text = Mixture([EncodedCorpus.open(here.cache, parent.pipeline, opened(here))])
-    for step, pairs in zip(range(1, 6), Batches(text, 400, seed=1).epoch(0), strict=False):
+    for step, pairs in zip(range(1, 4), Batches(text, 400, seed=1).epoch(0), strict=False):
         stepper.update(step, [pairs], rate=1e-2 if moves else 1 / strength)
     start = parent.checkpoints.weights()[0]
     moved = max((parameter - start[name]).abs().max().item() for name, parameter in model.named_parameters())
@@ -359,10 +359,7 @@ def test_with_the_parents_optimiser_the_same_batches_are_an_uninterrupted_traini
     changes = {**SHORT, "training.schedule": "constant", "training.max_evaluations": 1, "model.dropout": 0.0}
     recipe = tiny_recipe.with_changes(changes)
     first = train("first", recipe, opened(here), here)
-    kept, afresh = (
-        train(name, recipe_from(here, {**changes, "transfer.keep_optimiser": keeps}, "first"), opened(here), here)
-        for name, keeps in (("kept", True), ("afresh", False))
-    )
+    kept = train("kept", recipe_from(here, {**changes, "transfer.keep_optimiser": True}, "first"), opened(here), here)
     assert kept.inheritance["weights"] == first.checkpoints.digest_of("last")
     torch.manual_seed(1)
     stepper = Stepper(model_for(recipe, first.pipeline).train(), recipe, first.pipeline, Group())
@@ -373,7 +370,6 @@ def test_with_the_parents_optimiser_the_same_batches_are_an_uninterrupted_traini
             stepper.update(step, stream.take(1), 1e-3)
         weights = run.checkpoints.weights("last")[0]
         assert all(torch.equal(weights[name], parameter) for name, parameter in stepper.parameters.items())
-    assert not same_weights(kept, afresh)
     started = dict(child_at_start(kept, first).named_parameters())
     assert all(torch.equal(started[name], value) for name, value in first.checkpoints.weights("last")[0].items())
 
@@ -423,8 +419,8 @@ def test_ewc_without_the_text_of_the_parent_is_refused(here):
 
 
 def test_a_teacher_with_other_vocabularies_is_refused(here, tiny_recipe):
-    other = tiny_recipe.with_changes({"text.min_frequency": 2, "training.max_evaluations": 1})
-    pieces = other.with_changes({"text.segmentation": "bpe", "text.vocabulary_size": 60})
+    changes = {"text.segmentation": "bpe", "text.vocabulary_size": 60, **SHORT, "training.max_evaluations": 1}
+    pieces = tiny_recipe.with_changes(changes)
     teacher = train("pieces", pieces, opened(here), here)
     message = refused(here, recipe_from(here, {"training.teacher": "pieces", **TAUGHT}))
     checksum = teacher.pipeline.checksum()[:8]

@@ -13,7 +13,7 @@ from nmtlab.text.artificial import ArtificialSettings
 _RECIPE, _GENERAL = "prenorm-fixnorm-scalenorm", "general"
 _PARENT: dict[Scale, Changes] = {
     "tiny": {"training.max_evaluations": 3, "training.batch_tokens": 512},
-    "small": {"training.batch_tokens": 1024, "training.validate_every": 250, "training.max_evaluations": 12},
+    "small": {"training.batch_tokens": 768, "training.validate_every": 250, "training.max_evaluations": 8},
     "thesis": {"training.batch_tokens": 4096, "training.validate_every": 1000, "training.max_evaluations": 200},
 }
 PARENT = Column(
@@ -31,6 +31,9 @@ _SCRATCH: Changes = {
     },
     "training.learning_rate": 0.002,
 }
+_SCRATCH_AT: dict[Scale, Changes] = {
+    "small": {"training.batch_tokens": 512, "training.validate_every": 100, "training.max_evaluations": 8}
+}
 ALPHAS = (0.001, 0.01, 0.1)
 
 
@@ -42,11 +45,13 @@ TAUGHT = tuple(_child(f"continued + teacher, α = {alpha:g}", {"training.teacher
 L2 = _child("continued + L2", {"transfer.anchor": "l2", "transfer.anchor_weight": 0.01})
 EWC = _child("continued + EWC", {"transfer.anchor": "ewc", "transfer.anchor_weight": 1.0})
 FROZEN = _child("continued, encoder frozen", {"transfer.encoder": "freeze"})
-SCRATCH = _child("in-domain only", _SCRATCH)
-SCRATCH_TAUGHT = _child("in-domain only + teacher, α = 0.1", {**_SCRATCH, "training.teacher_weight": 0.1})
+SCRATCH = replace(_child("in-domain only", _SCRATCH), at=_SCRATCH_AT)
+SCRATCH_TAUGHT = replace(
+    SCRATCH, name="in-domain only + teacher, α = 0.1", changes={**_SCRATCH, "training.teacher_weight": 0.1}
+)
 
 _SOFTWARE = ConcatenatedCorpus(
-    "general-tr-en", "tr", "en", ("libreoffice-tr-en",), dev=200, test=500, title="LibreOffice"
+    "general-tr-en", "tr", "en", ("libreoffice-tr-en",), dev=150, test=400, title="LibreOffice"
 )
 _NEWS = ExternalCorpus("wmt17-de-en", "de", "en", "WMT 2017")
 _MEDICINES = ExternalCorpus("emea-de-en", "de", "en", "EMEA")
@@ -58,7 +63,7 @@ _TINY_CHILD = SyntheticCorpus("tiny-domain-qaa-en", "qaa", _TINY, train=100, dev
 def _sentences(pairs: int) -> ConcatenatedCorpus:
     """Return the child's text. A smaller one is part of a larger one."""
     return ConcatenatedCorpus(
-        f"domain-tr-en.{pairs}", "tr", "en", ("tatoeba-tr-en",), train=pairs, dev=200, test=500, title="Tatoeba"
+        f"domain-tr-en.{pairs}", "tr", "en", ("tatoeba-tr-en",), train=pairs, dev=150, test=400, title="Tatoeba"
     )
 
 
@@ -104,9 +109,9 @@ CONTINUED_TRAINING = Table(
             "training.learning_rate": 0.001, "search.beam_size": 2,
         },
         "small": {
-            **_CONTINUED, "text.vocabulary_size": 2000, "training.lr_scale": 0.5, "training.learning_rate": 0.0005,
-            "training.batch_tokens": 512, "training.validate_every": 25, "training.max_evaluations": 16,
-            "training.patience": 5,
+            **_CONTINUED, "text.vocabulary_size": 2000, "model.d_ff": 256, "training.lr_scale": 0.5,
+            "training.learning_rate": 0.0005, "training.batch_tokens": 256, "training.validate_every": 50,
+            "training.max_evaluations": 6, "training.patience": 6,
         },
         "thesis": {
             **_CONTINUED, "text.vocabulary_size": 50_000, "model.d_model": 512, "model.d_ff": 2048, "model.heads": 8,
