@@ -221,7 +221,9 @@ def same_weights(one: Run, other: Run, which: str = "last") -> bool:
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-@pytest.fixture(scope="module", params=[TAUGHT, L2, pytest.param(EWC, marks=pytest.mark.full)], ids=["teacher", "l2", "ewc"])
+@pytest.fixture(
+    scope="module", params=[TAUGHT, L2, pytest.param(EWC, marks=pytest.mark.full)], ids=["teacher", "l2", "ewc"]
+)
 def child(request, here) -> tuple[Run, dict, str]:
     name = f"child-{request.param_index}"
     return train(name, recipe_from(here, request.param), opened(here), here), request.param, name

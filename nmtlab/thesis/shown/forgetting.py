@@ -20,8 +20,8 @@ from nmtlab.workspace import PUBLISHED
 COLUMNS = ["text", "system", "seeds", "on_parents", "on_parents_margin", "on_childs", "on_childs_margin", "forgotten"]
 
 _FILE = "khayrallah-2018.csv"
-_SWEEP = [one.name for one in (PARENT, CONTINUED, *TAUGHT)]
-_HEAD, _PANEL, _FOOT = 65, 380, 190
+_SWEEP = [one.name for one in (CONTINUED, *TAUGHT)]
+_HEAD, _PANEL, _FOOT = 65, 380, 170
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 
 
@@ -82,7 +82,7 @@ def published_plane(folder: Path = PUBLISHED) -> pd.DataFrame:
 def forgetting_figure(lines: pd.DataFrame) -> go.Figure:
     """Draw BLEU on the child's text over BLEU on the parent's, a panel for each text: means and 95 % intervals.
 
-    A line goes from the parent through the weights of its distributions, from 0.
+    A line goes from continued training without a teacher through the weights of the teacher.
 
     Args:
         lines: rows of `plane` and `published_plane`.
@@ -95,7 +95,7 @@ def forgetting_figure(lines: pd.DataFrame) -> go.Figure:
         sweep = some.loc[[name for name in _SWEEP if name in some.index]]
         figure.add_scatter(
             x=sweep["on_parents"], y=sweep["on_childs"], mode="lines", line={"color": FAINT, "width": 1, "dash": "dot"},
-            showlegend=False, hoverinfo="skip", row=1, col=place,
+            name="weight of the teacher, from 0", showlegend=place == 1, hoverinfo="skip", row=1, col=place,
         )  # fmt: skip
         for name, line in some.iterrows():
             number_of = names.index(name)
