@@ -10,16 +10,16 @@ from nmtlab.grids.declared.corpora import ConcatenatedCorpus, Corpus, ExternalCo
 from nmtlab.grids.declared.declaration import Changes, Column, Row, Scale, Setup, Table, Texts
 from nmtlab.text.artificial import ArtificialSettings
 
-_RECIPE, _GENERAL = "prenorm-fixnorm-scalenorm", "general"
+_RECIPE, _GENERAL = "fixnorm-bpe", "general"
 _PARENT: dict[Scale, Changes] = {
-    "tiny": {"training.max_evaluations": 3, "training.batch_tokens": 512},
-    "small": {"training.batch_tokens": 768, "training.validate_every": 250, "training.max_evaluations": 8},
-    "thesis": {"training.batch_tokens": 4096, "training.validate_every": 1000, "training.max_evaluations": 200},
+    "tiny": {"training.validate_every": 0, "training.max_evaluations": 3},
+    "small": {"training.learning_rate": 0.002, "training.validate_every": 500, "training.max_evaluations": 12},
+    "thesis": {"training.learning_rate": 0.001, "training.validate_every": 0, "training.max_evaluations": 20},
 }
 PARENT = Column(
     "parent",
     _RECIPE,
-    {"transfer.continued": False, "training.schedule": "inverse-sqrt"},
+    {"transfer.continued": False},
     seeded=False,
     at=_PARENT,
     texts=_GENERAL,
@@ -31,9 +31,7 @@ _SCRATCH: Changes = {
     },
     "training.learning_rate": 0.002,
 }
-_SCRATCH_AT: dict[Scale, Changes] = {
-    "small": {"training.batch_tokens": 512, "training.validate_every": 100, "training.max_evaluations": 8}
-}
+_SCRATCH_AT: dict[Scale, Changes] = {"small": {"training.validate_every": 250}}
 ALPHAS = (0.001, 0.01, 0.1)
 
 
@@ -44,15 +42,13 @@ def _child(name: str, changes: Changes) -> Column:
 TAUGHT = tuple(_child(f"continued + teacher, α = {alpha:g}", {"training.teacher_weight": alpha}) for alpha in ALPHAS)
 L2 = _child("continued + L2", {"transfer.anchor": "l2", "transfer.anchor_weight": 0.01})
 EWC = _child("continued + EWC", {"transfer.anchor": "ewc", "transfer.anchor_weight": 1.0})
-FROZEN = _child("continued, encoder frozen", {"transfer.encoder": "freeze"})
+FROZEN = _child("continued, encoder frozen", {"transfer.encoder": "freeze", "transfer.source_embedding": "freeze"})
 SCRATCH = replace(_child("in-domain only", _SCRATCH), at=_SCRATCH_AT)
 SCRATCH_TAUGHT = replace(
     SCRATCH, name="in-domain only + teacher, α = 0.1", changes={**_SCRATCH, "training.teacher_weight": 0.1}
 )
 
-_SOFTWARE = ConcatenatedCorpus(
-    "general-tr-en", "tr", "en", ("libreoffice-tr-en",), dev=150, test=400, title="LibreOffice"
-)
+_SENTENCES = ConcatenatedCorpus("general-tr-en", "tr", "en", ("tatoeba-tr-en",), dev=150, test=400, title="Tatoeba")
 _NEWS = ExternalCorpus("wmt17-de-en", "de", "en", "WMT 2017")
 _MEDICINES = ExternalCorpus("emea-de-en", "de", "en", "EMEA")
 _TINY = ArtificialSettings(vocabulary=100, names=3)
@@ -60,10 +56,10 @@ _TINY_PARENT = SyntheticCorpus("tiny-general-qaa-en", "qaa", _TINY, train=500, d
 _TINY_CHILD = SyntheticCorpus("tiny-domain-qaa-en", "qaa", _TINY, train=100, dev=30, test=30, start=10_000_000)
 
 
-def _sentences(pairs: int) -> ConcatenatedCorpus:
+def _software(pairs: int) -> ConcatenatedCorpus:
     """Return the child's text. A smaller one is part of a larger one."""
     return ConcatenatedCorpus(
-        f"domain-tr-en.{pairs}", "tr", "en", ("tatoeba-tr-en",), train=pairs, dev=150, test=400, title="Tatoeba"
+        f"domain-tr-en.{pairs}", "tr", "en", ("libreoffice-tr-en",), train=pairs, dev=150, test=400, title="LibreOffice"
     )
 
 
@@ -75,7 +71,7 @@ def _rows(pairs: int, thesis: Setup | str, tiny: Setup | str) -> tuple[Row, Row]
     """Return the rows of a child's size: tested on its text, and on the parent's."""
     name = f"{pairs:,} pairs"
     setups: dict[Scale, Setup | str] = {
-        "thesis": thesis, "small": _setup(_sentences(pairs), _SOFTWARE), "tiny": tiny
+        "thesis": thesis, "small": _setup(_software(pairs), _SENTENCES), "tiny": tiny
     }  # fmt: skip
     on_parents = {scale: _on_parents_text(setup) for scale, setup in setups.items()}
     note = f" ({pairs:,})"
@@ -91,7 +87,10 @@ _MORE = _rows(2000, _setup(FirstPairs(_MEDICINES, 2000), _NEWS), "as 200 pairs")
 SIZES_OF_TEXT = {200: _FEW, 2000: _MORE}
 """Pairs of the child -> its rows: on the child's text, and on the parent's."""
 
-_CONTINUED: Changes = {"transfer.continued": True, "training.schedule": "constant"}
+_CONTINUED: Changes = {
+    "transfer.continued": True, "text.unk_copy_threshold": 0, "training.optimiser": "adam",
+    "training.loss_reduction": "mean", "training.clip_norm": 1.0, "model.init_range": 0.1,
+}  # fmt: skip
 
 CONTINUED_TRAINING = Table(
     name="continued",
@@ -103,21 +102,16 @@ CONTINUED_TRAINING = Table(
     baseline=CONTINUED.name,
     changes={
         "tiny": {
-            **_CONTINUED, "text.vocabulary_size": 300, "model.d_model": 32, "model.d_ff": 64, "model.heads": 2,
-            "model.encoder_layers": 1, "model.decoder_layers": 1, "training.warmup_updates": 20,
-            "training.batch_tokens": 256, "training.validate_every": 15, "training.max_evaluations": 1,
-            "training.learning_rate": 0.001, "search.beam_size": 2,
+            **_CONTINUED, "text.vocabulary_size": 300, "model.d_model": 32, "training.learning_rate": 0.001,
+            "training.max_evaluations": 1, "search.beam_size": 2,
         },
         "small": {
-            **_CONTINUED, "text.vocabulary_size": 2000, "model.d_ff": 256, "training.lr_scale": 0.5,
-            "training.learning_rate": 0.0005, "training.batch_tokens": 256, "training.validate_every": 50,
-            "training.max_evaluations": 6, "training.patience": 6,
+            **_CONTINUED, "training.learning_rate": 0.0005, "training.validate_every": 50,
+            "training.max_evaluations": 6, "search.beam_size": 4,
         },
         "thesis": {
-            **_CONTINUED, "text.vocabulary_size": 50_000, "model.d_model": 512, "model.d_ff": 2048, "model.heads": 8,
-            "model.encoder_layers": 6, "model.decoder_layers": 6, "model.dropout": 0.3, "training.warmup_updates": 8000,
-            "training.lr_scale": 1.0, "training.learning_rate": 0.0001, "training.batch_tokens": 2048,
-            "training.validate_every": 100, "training.max_evaluations": 50, "training.patience": 5,
+            **_CONTINUED, "text.vocabulary_size": 50_000, "model.d_model": 512, "model.layers": 2,
+            "training.learning_rate": 0.0002, "training.batch_sentences": 64, "training.max_evaluations": 20,
         },
     },
     seeds={"tiny": (1,), "small": (1, 2, 3, 4, 5), "thesis": (1,)},
