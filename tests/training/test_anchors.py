@@ -250,32 +250,39 @@ def test_an_interrupted_training_goes_on_exactly(child, here):
 
 
 @pytest.mark.full
-def test_a_killed_training_goes_on_exactly_without_the_parents_text(child, here, tmp_path):
+def test_a_killed_training_goes_on_exactly_and_an_anchored_one_without_its_parent(child, here, tmp_path):
     whole, changes, name = child
     recipe_from(here, changes).save(tmp_path / "recipe.toml")
     words = [sys.executable, "-m", "nmtlab", "train", "tiny", "--recipe", str(tmp_path / "recipe.toml")]
     words += ["--name", f"{name}-killed"]
     environment = {**os.environ, "NMTLAB_DATA": str(here.data), "OMP_NUM_THREADS": "1"}
-    killed_at = kill_after(words, environment, here.runs / f"{name}-killed", 10)
-    subprocess.run([*words, "--resume"], env=environment, check=True, capture_output=True)
+    kill_after(words, environment, here.runs / f"{name}-killed", 10)
     killed = Run(here.runs / f"{name}-killed")
-    assert (killed_at >= 10, killed.status) == (True, "finished")
+    assert killed.status == "interrupted"
+    parent, aside = here.runs / "parent", here.data / "parent-aside"
+    if "transfer.anchor" in changes:
+        parent.rename(aside)
+    try:
+        subprocess.run([*words, "--resume"], env=environment, check=True, capture_output=True)
+    finally:
+        if aside.exists():
+            aside.rename(parent)
+    assert killed.status == "finished"
     assert killed.log.gradient_norms().equals(whole.log.gradient_norms())
     for which in ("last", "best"):
         assert killed.checkpoints.digest_of(which) is not None
         assert same_weights(killed, whole, which)
 
 
-def kill_after(words: list[str], environment: dict[str, str], folder: Path, step: int) -> int:
-    """Kill a training after it has logged an update; return the last one that it logged."""
+def kill_after(words: list[str], environment: dict[str, str], folder: Path, step: int) -> None:
+    """Kill a training once it has logged an update."""
     process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline, last = time.monotonic() + 120, 0
+    deadline, last = time.monotonic() + 600, 0
     while time.monotonic() < deadline and process.poll() is None and last < step:
         last = max((line["step"] for line in read_log(folder / "metrics.jsonl")), default=0)
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    return last
 
 
 @pytest.mark.full
