@@ -68,6 +68,8 @@ class Recipe(Section):
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
+        if problem := _going_on_problem(self):
+            raise ValueError(problem)
         one_table = self.model.family == "transformer" and self.text.joint and self.model.shared_embeddings
         uses = {self.transfer.source_embedding, self.transfer.target_embedding}
         if one_table and len(uses) > 1:
@@ -81,6 +83,11 @@ class Recipe(Section):
                 "does not have; choose 'source'"
             )
         return self
+
+    @property
+    def teacher(self) -> str:
+        """Name of the run whose distributions are learned besides the text; empty for none."""
+        return (self.training.teacher or self.transfer.parent) if self.training.teacher_weight else ""
 
     def with_changes(self, changes: Mapping[str, Any]) -> "Recipe":
         """Return a copy with fields changed, as in `{"model.norm": "scale"}`.
@@ -131,6 +138,22 @@ class Recipe(Section):
             lines += [*([""] if number else []), "[[more_corpora]]"]
             lines += [f"{key} = {_toml(value)}" for key, value in corpus]
         return "\n".join(lines) + "\n"
+
+
+def _going_on_problem(recipe: Recipe) -> str:
+    """Return why what holds a continued run near its parent does not fit the recipe; empty if it does."""
+    transfer, training = recipe.transfer, recipe.training
+    needed = {"transfer.anchor": transfer.anchor != "none", "transfer.keep_optimiser": transfer.keep_optimiser}
+    for field in (field for field, is_set in needed.items() if is_set):
+        if not transfer.continued:
+            return f"{field} needs a run to go on from; name it with --from, or leave it out"
+        if recipe.model.neural and recipe.model.low_rank:
+            return f"{field} is of a parent's weights, which model.lora_rank leaves as they are; leave out one of them"
+    if training.teacher and not training.teacher_weight:
+        return "training.teacher is named, but training.teacher_weight is 0; set it to 0.01, or leave out the teacher"
+    if training.teacher_weight and not (training.teacher or transfer.continued):
+        return "training.teacher_weight needs a teacher; name a run with training.teacher, or with --from"
+    return ""
 
 
 def load_recipe(path: Path | str) -> Recipe:

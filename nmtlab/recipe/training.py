@@ -31,6 +31,12 @@ class TrainingSettings(Section):
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability spread uniformly over the allowed types, including the correct one."""
 
+    teacher: str = Field("", max_length=255)
+    """Run whose distributions are learned besides the text; empty: the continued parent, if teacher_weight > 0."""
+
+    teacher_weight: float = Field(0.0, ge=0, le=1)
+    """Weight α of the cross-entropy with the teacher's distributions; that of the text has 1 - α."""
+
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of input words randomly replaced by UNK (0.1 in thesis 3.3.3.1)."""
 

@@ -10,6 +10,8 @@ from nmtlab.recipe.section import Section
 Use = Literal["tune", "freeze", "reset"]
 """Start from the parent's weights and train them, keep the parent's weights as they are, or draw new ones."""
 
+Anchored = Literal["none", "l2", "ewc"]
+
 
 class TransferSettings(Section):
     """A parent's weights as initial weights of a child, part by part (thesis 3.1.2)."""
@@ -28,6 +30,15 @@ class TransferSettings(Section):
 
     like: str = Field("", pattern=rf"^({CODE})?$", max_length=50)
     """The language with whose vector that of the new tag begins."""
+
+    keep_optimiser: bool = False
+    """Go on with a continued parent's last weights and optimiser state, instead of its best weights alone."""
+
+    anchor: Anchored = "none"
+    """What holds a continued parent's weights: none, l2 (their distance), or ewc (weighted by Fisher information)."""
+
+    anchor_weight: float = Field(1.0, gt=0)
+    """Factor λ of the anchor, λ/2 Σ F (θ - θ₀)², which is added to the loss of an update; F is 1 for l2."""
 
     source_types: Literal["shared", "random"] = "shared"
     """Source types of the parent keep their vectors, or each gets that of a random type (Zoph et al. 2016)."""

@@ -40,6 +40,15 @@ class Checkpoints:
         self._origin.check_model()
         return load_tensors(self.path(which), _FACTS[which])
 
+    @property
+    def anchor_path(self) -> Path:
+        """The path of what holds the weights near those of the parent, existing or not."""
+        return self._folder / "checkpoints" / "anchor.safetensors"
+
+    def anchor(self) -> "dict[str, Tensor]":
+        """Return what holds the weights near those of the parent, by name; errors as of `weights`."""
+        return load_tensors(self.anchor_path)[0]
+
     def kept_path(self, step: int) -> Path:
         """Return the path of a checkpoint kept besides the best and the last, existing or not."""
         return self._folder / "checkpoints" / f"kept-{step:07d}.safetensors"
@@ -88,7 +97,11 @@ class Checkpoints:
     @property
     def digest(self) -> str | None:
         """Digest of the best checkpoint in the run's folder; None if there is none."""
-        return load_digest(self.path("best")) if self.has_weights() else None
+        return self.digest_of("best")
+
+    def digest_of(self, which: Which) -> str | None:
+        """Return the digest of a checkpoint in the run's folder; None if it is not there."""
+        return load_digest(self.path(which)) if self.has_weights(which) else None
 
     @property
     def original_digest(self) -> str | None:

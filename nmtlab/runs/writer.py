@@ -56,6 +56,10 @@ class RunWriter:
             if file != self.run.checkpoints.optimiser_path(step):
                 file.unlink()
 
+    def save_anchor(self, tensors: "Mapping[str, Tensor]") -> None:
+        """Save what holds the weights near those of the parent; see `Checkpoints.anchor`."""
+        _save(self.run.checkpoints.anchor_path, tensors, {})
+
     def log(self, kind: Literal["train", "validation", "end"], step: int, **values: Any) -> None:
         """Add a line to the training log; see `TrainingLog.metrics`."""
         append_lines(self.run.folder / METRICS, [{"kind": kind, "step": step, **values}])

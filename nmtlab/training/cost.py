@@ -44,6 +44,9 @@ and rounded up by a tenth).
 _MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
 """Numbers that an optimiser keeps for each weight."""
 
+_ANCHORED = {"none": 0, "l2": 1, "ewc": 2}
+"""Numbers that hold each trained weight near that of the parent."""
+
 _FILLED = 0.9
 """Share of a batch that is not padding."""
 
@@ -56,8 +59,8 @@ _VALIDATION_SHARE = 0.2
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """What a training keeps in memory, in MiB: weights with their moving average if any, gradients and optimiser state
-    of the trained ones, a batch's activations, and the program itself.
+    """What a training keeps in memory, in MiB: weights with those of a teacher, an average and an anchor if any,
+    gradients and optimiser state of the trained ones, a batch's activations, and the program itself.
     """
 
     weights: float
@@ -117,7 +120,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
     operations = updates * update_operations(model, padded / 2, padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     kept = (2 + settings.keep_checkpoints) * parameters
-    kept += (_MOMENTS[settings.optimiser] + (settings.average > 0)) * trained
+    kept += (_MOMENTS[settings.optimiser] + (settings.average > 0) + _ANCHORED[recipe.transfer.anchor]) * trained
     return CostEstimate(
         pairs=pairs,
         tokens=tokens,
@@ -137,9 +140,10 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
     (parameters, trained), mib = _parameters(model), 4 / 2**20
     layers = max(1, sum(recipe.model.depth) / 2)
     kept = _KEPT_LOW_RANK if recipe.model.low_rank else _KEPT
+    beside = (recipe.training.average > 0) + _ANCHORED[recipe.transfer.anchor]
     wide = layers * (kept[0] * recipe.model.d_model + kept[1] * recipe.model.inner_width)
     return MemoryEstimate(
-        weights=(parameters + (recipe.training.average > 0) * trained) * mib,
+        weights=(parameters * (2 if recipe.teacher else 1) + beside * trained) * mib,
         gradients=trained * mib,
         optimiser=_MOMENTS[recipe.training.optimiser] * trained * mib,
         activations=padded * (wide + len(model.output_ids) / 2) * mib,

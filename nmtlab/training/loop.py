@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nmtlab.models.build import load_weights, model_for
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Trainable, TranslationModel
 from nmtlab.recipe import PhraseSettings, Recipe, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
@@ -20,6 +21,7 @@ from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText
 from nmtlab.text.corpora.corpus import Direction
+from nmtlab.training.anchors import PAIRS, anchor_of, anchored
 from nmtlab.training.averaging import MovingAverage
 from nmtlab.training.cost import peak_operations, update_operations
 from nmtlab.training.events import Ended, Hint, OnEvent, Prepared, Preparing, Progress, Validated
@@ -32,7 +34,7 @@ from nmtlab.training.schedules import Schedule
 from nmtlab.training.step import Stepper
 from nmtlab.training.stopping import NOISE, DevScore, EarlyStopping
 from nmtlab.training.stream import BatchStream
-from nmtlab.training.transfer import freeze, inherit, lineage
+from nmtlab.training.transfer import freeze, inherit, inherited_checkpoint, lineage
 from nmtlab.training.validation import DevScores, dev_scores, embedding_norms, g_values
 
 LOG_EVERY = 10
@@ -52,6 +54,7 @@ class Trainer:
         dev: Mapping[Direction, DevText],
         device: torch.device,
         group: Group,
+        teacher: Trainable | None = None,
     ) -> None:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
         self.writer = RunWriter(run)
@@ -64,7 +67,8 @@ class Trainer:
         torch.manual_seed(self.settings.seed)
         self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
         freeze(self.model, recipe.transfer)
-        self.stepper = Stepper(self.model, recipe, run.pipeline, group)
+        self.anchor = anchor_of(recipe.transfer, self.model)
+        self.stepper = Stepper(self.model, recipe, run.pipeline, group, teacher, self.anchor)
         self.average = MovingAverage(self.stepper.parameters, self.settings.average)
         assert not isinstance(recipe.model, PhraseSettings)
         self.schedule = Schedule(self.settings, recipe.model.d_model)
@@ -126,20 +130,40 @@ class Trainer:
             self.average.load(kept)
         self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
         restore_evaluations(facts, self.schedule, self.stopping)
+        if self.anchor:
+            self.anchor.hold(self.run.checkpoints.anchor())
         self.meter.restore(facts.get("pending", []), self.device)
         if self.group.is_main:
             self.writer.truncate_after(self.step, facts.get("reported"))
 
-    def inherit(self, parent: Run) -> Inheritance:
-        """Start from a parent's weights instead of those that were drawn, and save them: the parent may go."""
-        settings, weights = self.recipe.transfer, parent.checkpoints.weights()[0]
+    def inherit(self, parent: Run, text: Mixture | None = None) -> Inheritance:
+        """Start from a parent's weights instead of those that were drawn, and save them: the parent may go.
+
+        Args:
+            text: the parent's, if the anchor needs it.
+        """
+        settings = self.recipe.transfer
+        which = inherited_checkpoint(settings)
+        weights, facts = parent.checkpoints.weights(which)
         rows = inherit(self.model, self.run.pipeline, weights, parent.pipeline, settings, self.settings.seed)
+        if settings.keep_optimiser:
+            own, kept = self.stepper, parent.checkpoints.optimiser(facts["step"])[0]
+            load_moments(own.optimiser, own.parameters, own.moments, kept, facts["step"])
+        if self.anchor:
+            names = [one.name for one in rows if one.use == "tune"]
+            self.group.on_main(lambda: self._drop_anchor(names, text))
+            self.anchor.hold(self.run.checkpoints.anchor())
         origin = lineage(parent) if settings.continued else ""
-        inheritance = Inheritance(parent.name, parent.checkpoints.digest, tuple(rows), origin)
+        inheritance = Inheritance(parent.name, parent.checkpoints.digest_of(which), tuple(rows), origin)
         if self.group.is_main:
             self.writer.save_inheritance(asdict(inheritance))
         self._save()
         return inheritance
+
+    def _drop_anchor(self, names: Sequence[str], text: Mixture | None) -> None:
+        """Save what holds some parameters where they are, so that resuming needs no text of the parent."""
+        pairs = Batches(text, 1, self.settings.seed, max_sentences=1).epoch(0) if text else None
+        self.writer.save_anchor(anchored(self.model, names, islice(pairs, PAIRS) if pairs else None))
 
     def _train(self, on_event: OnEvent, should_stop: Callable[[], bool], seconds: float) -> str:
         """Make updates until the training ends; return the run's status."""

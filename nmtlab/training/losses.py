@@ -64,6 +64,18 @@ def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float, weight: Tensor
     return CrossEntropies((1 - smoothing) * nll + smoothing * uniform, nll.detach(), uniform.detach())
 
 
+def soft_cross_entropy(logits: Tensor, wanted: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Return -Σ softmax(wanted) log softmax(logits), the cross-entropy with the distributions of a teacher.
+
+    Args:
+        logits: (tokens, C), in any precision; they may be overwritten afterwards.
+        wanted: (tokens, C) logits of the teacher, without a gradient.
+        weight: (tokens,) how often each token counts; None: once.
+    """
+    each = -(widened(wanted).softmax(-1) * widened(logits).log_softmax(-1)).sum(-1)
+    return each.sum() if weight is None else (each * weight).sum()
+
+
 class _CrossEntropy(torch.autograd.Function):
     """The losses and their gradient in one pass over the logits, whose memory traffic dominates the cost on a CPU."""
 

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from nmtlab.models.interface import MemoryT, Trainable, output_index
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD
-from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss
+from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss, soft_cross_entropy
 
-CROSS_ENTROPY, LABEL_SMOOTHING, LENGTH = "cross_entropy", "label_smoothing", "length"
+CROSS_ENTROPY, LABEL_SMOOTHING, LENGTH, TEACHER = "cross_entropy", "label_smoothing", "length", "teacher"
 
 _LIKELIHOOD = (CROSS_ENTROPY, LENGTH)
 """Terms that are negative log-likelihoods of the target: of its tokens and, instead of EOS, of its length."""
@@ -76,14 +76,39 @@ class CrossEntropy:
     def __call__(
         self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
     ) -> Summand:
-        _, states, mask = forward()
-        table = model.output_table(batch.target_language)
-        logits = model.output(states, table)
-        weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
-        gold_columns = output_index(table.ids, batch.target[mask])
-        smoothed, gold, uniform = cross_entropy(logits, gold_columns, self.smoothing, weight)
-        values = {CROSS_ENTROPY: gold, LABEL_SMOOTHING: uniform}
-        return Summand(smoothed, {name: values[name] for name in self.weights})
+        logits, gold, weight = scored_tokens(model, batch, forward())
+        loss, nll, uniform = cross_entropy(logits, gold, self.smoothing, weight)
+        values = {CROSS_ENTROPY: nll, LABEL_SMOOTHING: uniform}
+        return Summand(loss, {name: values[name] for name in self.weights})
+
+
+class Taught:
+    """(1 - α) label-smoothed cross-entropy + α cross-entropy with a teacher's distributions (Khayrallah et al. 2018).
+
+    The teacher reads what the model reads, without dropout.
+
+    Args:
+        smoothing: as of `CrossEntropy`.
+        teacher: has the model's target types; no gradient is taken of it.
+        weight: α, from 0 to 1.
+    """
+
+    def __init__(self, smoothing: float, teacher: Trainable, weight: float) -> None:
+        self.of_text, self.teacher, self.weight = CrossEntropy(smoothing), teacher, weight
+        rest = {name: (1 - weight) * share for name, share in self.of_text.weights.items()}
+        self.weights: Mapping[str, float] = {**rest, TEACHER: weight}
+
+    def __call__(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
+    ) -> Summand:
+        logits, gold, weight = scored_tokens(model, batch, forward())
+        with torch.no_grad():
+            wanted = scored_tokens(self.teacher, batch, forward_pass(self.teacher, batch)).logits
+        taught = soft_cross_entropy(logits, wanted, weight)  # first: `cross_entropy` overwrites the logits
+        loss, nll, uniform = cross_entropy(logits, gold, self.of_text.smoothing, weight)
+        values = {CROSS_ENTROPY: nll, LABEL_SMOOTHING: uniform, TEACHER: taught.detach()}
+        total = (1 - self.weight) * loss + self.weight * taught
+        return Summand(total, {name: values[name] for name in self.weights})
 
 
 class Length:
@@ -141,15 +166,37 @@ class Objective(nn.Module):
         return Loss(total, values)
 
 
-def training_objective(model: Trainable, smoothing: float) -> Objective:
-    """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood."""
-    return Objective(model, [CrossEntropy(smoothing), *([Length()] if model.plans_length else [])])
+def training_objective(
+    model: Trainable, smoothing: float, teacher: Trainable | None = None, teacher_weight: float = 0.0
+) -> Objective:
+    """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood.
+
+    With a teacher, its distributions have a share in the cross-entropy; arguments as of `Taught`.
+    """
+    tokens = CrossEntropy(smoothing) if teacher is None else Taught(smoothing, teacher, teacher_weight)
+    return Objective(model, [tokens, *([Length()] if model.plans_length else [])])
 
 
 def forward_pass(model: Trainable[MemoryT], batch: Batch[Tensor]) -> Forward[MemoryT]:
     """Run a model on a batch of sentence pairs."""
     memory = model.encode(batch.source, batch.source_language)
     return Forward(memory, model(batch, memory), model.target_mask(batch.target))
+
+
+class Scored(NamedTuple):
+    """Predictions of tokens: logits, (tokens, C), gold columns, (tokens,), and how often each counts, if not once."""
+
+    logits: Tensor
+    gold: Tensor
+    weight: Tensor | None
+
+
+def scored_tokens(model: Trainable[MemoryT], batch: Batch[Tensor], forward: Forward[MemoryT]) -> Scored:
+    """Return a model's predictions of the target tokens of a batch, given its forward pass."""
+    _, states, mask = forward
+    table = model.output_table(batch.target_language)
+    weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
+    return Scored(model.output(states, table), output_index(table.ids, batch.target[mask]), weight)
 
 
 def sentence_log_probs(model: Trainable, batch: Batch[Tensor]) -> Tensor:

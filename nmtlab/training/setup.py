@@ -30,7 +30,8 @@ from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
-from nmtlab.training.transfer import check_parent, continued_pipeline, target_overlap, texts_before
+from nmtlab.training.teacher import check_same_teacher, check_teacher, open_teacher, teacher_of
+from nmtlab.training.transfer import check_parent, continued_pipeline, target_overlap, text_of, texts_before
 from nmtlab.workspace import Workspace
 
 
@@ -90,23 +91,27 @@ def train(
     on_event(Preparing("checking the corpus"))
     corpora = open_corpora(recipe, corpus, workspace)
     parent = None if resume and begun.checkpoints.has_weights("last") else parent_of(recipe, workspace)
+    teacher = teacher_of(recipe, workspace)
     checked = group.on_main(lambda: _checked(recipe, corpora, parent, workspace, allow_overlap))
     if resume:
         check_same_text(begun, corpora, checked.checksums)
+        if teacher:
+            check_same_teacher(begun, teacher)
     else:
         on_event(Preparing("counting the types" if recipe.transfer.continued else "learning the vocabulary"))
         facts = partial(environment, checked.checksums, device, group.size, checked.overlap)
-        group.on_main(lambda: _create(folder, naming(recipe, corpora), corpora, parent, facts()))
+        group.on_main(lambda: _create(folder, naming(recipe, corpora), corpora, parent, teacher, facts()))
     run = Run(folder)
     encoded = partial(_encoded, workspace, run, corpora, checked.checksums)
     dev = {way: scored_dev(text, run.pipeline.directed(*way)) for way, text in checked.dev.items()}
     with writing(run) if group.is_main else nullcontext():
         group.on_main(lambda: _prepare(run, encoded, on_event))
-        trainer = Trainer(run, resumed_recipe(run, recipe.machine), encoded(), dev, device, group)
+        taught_by = open_teacher(teacher, recipe.machine) if teacher else None
+        trainer = Trainer(run, resumed_recipe(run, recipe.machine), encoded(), dev, device, group, taught_by)
         if resume:
             trainer.restore()
         if parent:
-            on_event(trainer.inherit(parent))
+            on_event(trainer.inherit(parent, _anchoring_text(parent, run, workspace) if group.is_main else None))
         if parent and recipe.transfer.continued:
             on_event(Hint(_unknown(parent, run.pipeline, checked.parents_text_is_known)))
         trainer.train(on_event, should_stop, minutes)
@@ -142,6 +147,8 @@ def _checked(
         check_parent(parent, recipe, trained, checksums)
         if recipe.transfer.continued and choose_device(recipe.machine).type == "cpu":
             check_fits(recipe, parent.pipeline, trained)
+        if recipe.transfer.anchor == "ewc":
+            text_of(parent, workspace)
         texts, known = texts_before(parent, workspace)
         overlap |= _parent_overlap(parent, {text: target_overlap(texts, text) for text in trained}, allow_overlap)
     return _Checked(dev, overlap, checksums, known)
@@ -159,7 +166,12 @@ def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
 
 
 def _create(
-    folder: Path, recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, facts: Mapping[str, Any]
+    folder: Path,
+    recipe: Recipe,
+    corpora: Sequence[ParallelCorpus],
+    parent: Run | None,
+    teacher: Run | None,
+    facts: Mapping[str, Any],
 ) -> None:
     """Learn the vocabulary, or count the parent's, and create the run; one that goes on keeps its parent's table."""
     trained, also = by_use(recipe, corpora)
@@ -171,7 +183,18 @@ def _create(
         pipeline = pipeline.recounted(*counts_in(pipeline, *trained))
     else:
         pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent.pipeline if parent else None)
+    if teacher:
+        check_teacher(teacher, pipeline)
+        facts = {**facts, "teacher": teacher.checkpoints.digest}
     Run.create(folder, recipe, facts, pipeline, lambda unfinished: table.save(unfinished / TABLE) if table else None)
+
+
+def _anchoring_text(parent: Run, run: Run, workspace: Workspace) -> Mixture | None:
+    """Return the text of a parent, as a run that goes on from it reads it, if the anchor of its weights needs it."""
+    if run.recipe.transfer.anchor != "ewc":
+        return None
+    texts = text_of(parent, workspace)
+    return Mixture([EncodedCorpus.open(workspace.cache, run.pipeline.directed(*one.direction), one) for one in texts])
 
 
 def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> None:

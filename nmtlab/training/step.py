@@ -16,6 +16,7 @@ from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import UNK
+from nmtlab.training.anchors import Anchor
 from nmtlab.training.metrics import Update
 from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
@@ -30,15 +31,26 @@ class Stepper:
         recipe: objective, optimiser, clipping, noise and precision.
         pipeline: has the vocabularies.
         group: the processes that train together.
+        teacher: whose distributions are learned too, if the recipe gives them a weight; None for none.
+        anchor: of the model's parameters; None for none.
     """
 
-    def __init__(self, model: Trainable, recipe: Recipe, pipeline: Pipeline, group: Group) -> None:
+    def __init__(
+        self,
+        model: Trainable,
+        recipe: Recipe,
+        pipeline: Pipeline,
+        group: Group,
+        teacher: Trainable | None = None,
+        anchor: Anchor | None = None,
+    ) -> None:
         self.settings, self.machine, self.group = recipe.training, recipe.machine, group
         self.device = model.device
         sides = pipeline.source, pipeline.target
         self.is_text = [torch.from_numpy(side.vocabulary.is_text).to(self.device) for side in sides]
-        minimised = training_objective(model, self.settings.label_smoothing)
-        self.weights = minimised.weights
+        minimised = training_objective(model, self.settings.label_smoothing, teacher, self.settings.teacher_weight)
+        self.anchor = anchor
+        self.weights = minimised.weights | ({anchor.name: anchor.weight} if anchor else {})
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.objective: Callable[[Batch[Tensor]], Loss] = compiled
@@ -65,6 +77,8 @@ class Stepper:
         for number, batch in enumerate(batches, start=1):
             with self.no_sync() if number < len(batches) else nullcontext():
                 losses.append(self._backward(batch, tokens))
+        if self.anchor:
+            losses.append(self.anchor.pull(tokens / self.group.size))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = rate
@@ -73,7 +87,7 @@ class Stepper:
         return Update(
             total=_sum(loss.total for loss in losses),
             nll=_sum(loss.nll for loss in losses),
-            terms={name: _sum(loss.terms[name] for loss in losses) for name in self.weights},
+            terms={name: _sum(loss.terms[name] for loss in losses if name in loss.terms) for name in self.weights},
             norm=norm,
             source_tokens=sum(batch.source_tokens for batch in batches),
             target_tokens=sum(batch.target_tokens for batch in batches),

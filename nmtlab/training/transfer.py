@@ -18,6 +18,7 @@ from nmtlab.recipe import CorpusSettings, Recipe
 from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
+from nmtlab.runs.tensors import Which
 from nmtlab.text.checks.inspection import shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.extending import has_bytes, known_languages, with_language, with_letters
@@ -104,6 +105,8 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
     if continued:
         _check_pipeline_is_kept(parent, recipe, trained)
         _check_additions(parent, recipe, trained)
+    if recipe.transfer.keep_optimiser:
+        _check_optimiser_is_kept(parent, recipe)
     for section, free in (_FREE | ({"text": set()} if continued else {})).items():
         ours, theirs = (getattr(one, section).model_dump() for one in (recipe, parent.recipe))
         for field in theirs:
@@ -191,6 +194,24 @@ def _with_language(parent: Run, side: str, language: str, continued: bool = True
     return ""
 
 
+def _check_optimiser_is_kept(parent: Run, recipe: Recipe) -> None:
+    """Raise `RunError` if a training cannot go on with the state of a parent's optimiser."""
+    where, step = f"parent {parent.name!r}", parent.checkpoints.last_step
+    if step is None or not parent.checkpoints.optimiser_path(step).exists():
+        raise RunError(
+            f"{where}: has no state of its optimiser, which only runs trained here have",
+            "leave out transfer.keep_optimiser, or choose another parent",
+        )
+    if recipe.transfer.add_letters or recipe.transfer.add_tag:
+        raise RunError(f"{where}: its optimiser has no state of what is added", "leave out transfer.keep_optimiser")
+    ours, theirs = recipe.training.optimiser, parent.recipe.training.optimiser
+    if ours != theirs:
+        raise RunError(
+            f"{where}: was trained with {theirs}, whose state {ours} cannot go on with",
+            f"train the child with --set training.optimiser={theirs}",
+        )
+
+
 def texts_before(parent: Run, workspace: Workspace) -> tuple[list[ParallelCorpus], bool]:
     """Return the texts here that a parent, and the runs it started from, were trained on; and whether these are all."""
     texts: dict[tuple[str, str, str], ParallelCorpus | None] = {}
@@ -201,6 +222,27 @@ def texts_before(parent: Run, workspace: Workspace) -> tuple[list[ParallelCorpus
             texts[key] = _text_as_it_was(named, checksum, workspace)
     known = all(run and not run.origin.imported for run in runs) and None not in texts.values()
     return [text for text in texts.values() if text], known
+
+
+def text_of(parent: Run, workspace: Workspace) -> list[ParallelCorpus]:
+    """Return the texts that a parent was trained on.
+
+    Raises:
+        RunError: one of them is not here, or the parent was imported.
+    """
+    remedy = "choose transfer.anchor=l2, which needs no text"
+    if parent.origin.imported:
+        raise RunError(f"transfer.anchor = 'ewc' needs the text of {parent.name!r}, which was imported", remedy)
+    texts = []
+    for named, checksum in parent.trained_on:
+        text = _text_as_it_was(named, checksum, workspace)
+        if text is None:
+            problem = (
+                f"transfer.anchor = 'ewc' needs the text of {parent.name!r}, {named.name}: it is not here as it was"
+            )
+            raise RunError(problem, f"import it under that name, or {remedy}")
+        texts.append(replace(text, weight=named.weight, origin=named.origin))
+    return texts
 
 
 def _ancestry(run: Run, workspace: Workspace) -> Iterator[Run | None]:
@@ -255,26 +297,31 @@ def freeze(model: TranslationModel, settings: TransferSettings) -> None:
             parameter.requires_grad_(False)
 
 
+def inherited_checkpoint(settings: TransferSettings) -> Which:
+    """Return which checkpoint of its parent a child begins with: the best, or that which has an optimiser's state."""
+    return "last" if settings.keep_optimiser else "best"
+
+
 def child_at_start(child: Run, parent: Run) -> TranslationModel:
     """Return a child's model as its training began: drawn from its seed, with what it took over from its parent.
 
     Raises:
         RunError: the run did not start from this parent, or the parent has no weights.
     """
-    inheritance = child.inheritance
+    inheritance, settings = child.inheritance, child.recipe.transfer
     if inheritance is None:
         raise RunError(f"run {child.name!r}: did not start from a parent", "choose a run trained with --parent")
-    if inheritance["weights"] != parent.checkpoints.original_digest:
+    which = inherited_checkpoint(settings)
+    there = parent.checkpoints.original_digest if which == "best" else parent.checkpoints.digest_of(which)
+    if inheritance["weights"] != there:
         raise RunError(
             f"run {child.name!r}: did not start from the weights of {parent.name!r}",
             f"choose its parent, {inheritance['parent']!r}, as it was then",
         )
     torch.manual_seed(child.recipe.training.seed)
     model = model_for(child.recipe, child.pipeline, child.translation_table)
-    settings = child.recipe.transfer
-    inherit(
-        model, child.pipeline, parent.checkpoints.weights()[0], parent.pipeline, settings, child.recipe.training.seed
-    )
+    weights, _ = parent.checkpoints.weights(which)
+    inherit(model, child.pipeline, weights, parent.pipeline, settings, child.recipe.training.seed)
     return model.eval()
 
 

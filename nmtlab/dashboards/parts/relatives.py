@@ -9,6 +9,7 @@ from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.figures.view import View
 from nmtlab.thesis.shown.children import child_size_view, vocabulary_view
 from nmtlab.thesis.shown.cognates import cognate_view
+from nmtlab.thesis.shown.forgetting import forgetting_view
 from nmtlab.thesis.shown.many_languages import ablation_view, gain_view
 from nmtlab.thesis.shown.overlap import overlap_view
 from nmtlab.thesis.shown.worth import worth_view
@@ -26,6 +27,7 @@ OF_A_PARENT: Views = {
     "words with and without a cognate (Transformer, 500 pairs)": lambda: cognate_view(
         "qab-en (500)", "transfer-transformer", RELATED
     ),
+    "continued training: gained on the child's text, forgotten of the parent's": forgetting_view,
     "shared words": overlap_view,
     "shared subwords": lambda: overlap_view("bpe 8000"),
 }

@@ -35,7 +35,7 @@ class Column:
         at: scale -> further changes at that scale only.
         parent: the row's parent that it starts from; empty for none. Parent and child have the same seed.
         texts: name of the row's set of texts that it is trained on; empty for the row's text alone.
-        base: the system from whose training, on the same texts with the same seed, this one starts; None for none.
+        base: the system from whose training, with the same seed if it has one, this one starts; None for none.
         label: what it is called where a person sees it; its name if empty.
         kind: what it is, whatever the texts that it is trained on, among systems on several sets of texts.
         caveat: what it lacks, compared with the system of that name in the published table.

@@ -274,7 +274,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
             scored=(setup.tested or setup.corpus,),
         )
         if system.base:
-            cell = _based_on(cell, next(b for b in _cells(table, scale, row, setup, system.base) if b.seed == seed))
+            bases = _cells(table, scale, row, setup, system.base)
+            cell = _based_on(cell, next(base for base in bases if base.seed in (None, seed)))
         if system.parent:
             declared = setup.parents[system.parent]
             if recipe.text.segmentation == "word":
