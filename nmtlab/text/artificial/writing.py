@@ -25,6 +25,7 @@ def write_corpus(
     test: int = 500,
     start: int = 0,
     train_gold: bool = True,
+    document: int = 0,
 ) -> None:
     """Write the corpus `folder` atomically: `train`, `dev` and `test` in each language and in English.
 
@@ -46,14 +47,17 @@ def write_corpus(
         train, dev, test: number of pairs.
         start: number of the first sentence; for corpora with different sentences, choose numbers far apart.
         train_gold: whether to write links and forms of train, which take disk space and, for the forms, memory.
+        document: number of pairs in each document of dev and test, in which three nouns are new (`documents`); 0 for
+            text without documents.
 
     Raises:
         CorpusError: `folder` exists, a language or number is invalid, or the settings are not those of one family.
     """
     sizes: dict[Split, int] = {"train": train, "dev": dev, "test": test}
-    _check(languages, sizes, start)
+    _check(languages, sizes, start, document)
     given = settings if isinstance(settings, Mapping) else dict.fromkeys(languages, settings)
-    grown = [ArtificialLanguage(code, given[code]) for code in languages]
+    held_out = {split: range(0, sizes[split], document) if document else () for split in ("dev", "test")}
+    grown = [ArtificialLanguage(code, given[code], sum(map(len, held_out.values()))) for code in languages]
     _check_family(grown)
     folder = Path(folder)
     if folder.exists():  # fail before the work; new_folder checks again
@@ -64,19 +68,28 @@ def write_corpus(
             counts: dict[Split, Counter[str]] = {}
             for split, size in sizes.items():
                 pairs = language.pairs(size, start, split)
+                if document and split != "train":
+                    first = len(held_out["dev"]) if split == "test" else 0
+                    pairs = language.documents(size, document, first, start, split)
                 gold = train_gold or split != "train"
                 counts[split] = _write_split(temporary, language, split, pairs, gold)
             write_lines(_gold(temporary, "lexicon", language, "tsv"), _lexicon(language))
             write_lines(_gold(temporary, "names", language, "tsv"), _names(language, counts))
-        described = {"languages": list(languages), "start": start, "train": train, "dev": dev, "test": test}
+        described: dict[str, object] = {"languages": list(languages), "start": start, **sizes}
+        if document:
+            described["document"] = document
+            for split in held_out:
+                ids = (str(1 + line // document) for line in range(sizes[split]))
+                write_lines(temporary / f"{split}.documents", ids)
         described |= _described(grown)
         write_lines(temporary / "artificial.json", json.dumps(described, indent=2).splitlines())
 
 
-def _check(languages: Sequence[str], sizes: dict[Split, int], start: int) -> None:
+def _check(languages: Sequence[str], sizes: dict[Split, int], start: int, document: int) -> None:
     if not languages or len(set(languages)) < len(languages):
         raise CorpusError(f"artificial language: languages are {', '.join(languages) or 'none'}", "name each one once")
-    for name, least, value in (*((split, 1, size) for split, size in sizes.items()), ("start", 0, start)):
+    others = (("start", 0, start), ("document", 0, document))
+    for name, least, value in (*((split, 1, size) for split, size in sizes.items()), *others):
         if value < least:
             raise CorpusError(f"artificial language: {name} is {value}", f"choose at least {least}")
 
