@@ -56,8 +56,8 @@ def write_corpus(
     sizes: dict[Split, int] = {"train": train, "dev": dev, "test": test}
     _check(languages, sizes, start, document)
     given = settings if isinstance(settings, Mapping) else dict.fromkeys(languages, settings)
-    held_out = {split: range(0, sizes[split], document) if document else () for split in ("dev", "test")}
-    grown = [ArtificialLanguage(code, given[code], sum(map(len, held_out.values()))) for code in languages]
+    in_dev, in_test = (-(-size // document) if document else 0 for size in (dev, test))
+    grown = [ArtificialLanguage(code, given[code], in_dev + in_test) for code in languages]
     _check_family(grown)
     folder = Path(folder)
     if folder.exists():  # fail before the work; new_folder checks again
@@ -67,20 +67,17 @@ def write_corpus(
         for language in grown:
             counts: dict[Split, Counter[str]] = {}
             for split, size in sizes.items():
-                pairs = language.pairs(size, start, split)
-                if document and split != "train":
-                    first = len(held_out["dev"]) if split == "test" else 0
-                    pairs = language.documents(size, document, first, start, split)
+                pairs, documents = language.pairs(size, start, split), bool(document) and split != "train"
+                if documents:
+                    pairs = language.documents(size, document, in_dev if split == "test" else 0, start, split)
                 gold = train_gold or split != "train"
                 counts[split] = _write_split(temporary, language, split, pairs, gold)
+                if documents:
+                    write_lines(temporary / f"{split}.documents", (str(1 + n // document) for n in range(size)))
             write_lines(_gold(temporary, "lexicon", language, "tsv"), _lexicon(language))
             write_lines(_gold(temporary, "names", language, "tsv"), _names(language, counts))
-        described: dict[str, object] = {"languages": list(languages), "start": start, **sizes}
-        if document:
-            described["document"] = document
-            for split in held_out:
-                ids = (str(1 + line // document) for line in range(sizes[split]))
-                write_lines(temporary / f"{split}.documents", ids)
+        described: dict[str, object] = {"languages": list(languages), "start": start}
+        described |= {"train": train, "dev": dev, "test": test} | ({"document": document} if document else {})
         described |= _described(grown)
         write_lines(temporary / "artificial.json", json.dumps(described, indent=2).splitlines())
 

@@ -64,8 +64,8 @@ class ParallelCorpus:
     """Files `train.LANG`, `dev.LANG` and `test.LANG` of a folder, read as translations from `source` to `target`.
 
     Each file may be plain or end in `.gz` or `.xz`; further references of a dev or test set are `dev.LANG.1`,
-    `dev.LANG.2` ... `SPLIT.documents` may have the id of the document that each line is from. Blank lines are allowed: a
-    corpus is read as is.
+    `dev.LANG.2` ... `SPLIT.documents` may have the id of the document that each line is from. Blank lines are allowed:
+    a corpus is read as is.
 
     Args:
         folder: folder of the files.
