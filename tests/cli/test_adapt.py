@@ -23,6 +23,7 @@ def documents(data, tiny_corpus) -> ParallelCorpus:
     return ParallelCorpus.open(folder)
 
 
+@pytest.mark.full  # translates two documents several times
 def test_scores_before_and_after_and_new_words_are_told(nmtlab, documents, data):
     digest = Run(data / "runs/whole").checkpoints.digest
     said = nmtlab("adapt", "whole", "documents", "--learning-rate", 0.2)
@@ -46,6 +47,7 @@ def test_rate_0_changes_nothing(nmtlab, documents):
     assert after["difference"] == 0
 
 
+@pytest.mark.full  # translates two documents several times
 def test_a_dictionary_is_read_or_made_from_the_references(nmtlab, documents, tmp_path):
     path = tmp_path / "words.tsv"
     path.write_text("bach\tbrook\nhund\tdog\nnowhere\tnever\n", encoding="utf-8")
