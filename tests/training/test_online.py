@@ -5,8 +5,10 @@ import shutil
 
 import pytest
 import torch
+from support.foreign_models import marian
 
 from nmtlab.errors import NmtlabError
+from nmtlab.interchange.huggingface import import_model
 from nmtlab.models.interface import on_device
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
@@ -142,3 +144,15 @@ def test_log_probs_are_those_of_the_objective(system, run):
     with torch.no_grad():
         expected = sentence_log_probs(system.model, on_device(batch_of(*ids)))
     torch.testing.assert_close(model.log_probs(PAIRS), expected)
+
+
+@pytest.mark.full  # loads transformers
+def test_an_imported_marian_model_learns_a_pair(tiny_corpus, tmp_path, workspace):
+    pytest.importorskip("transformers", reason="it makes the folder")
+    marian(tmp_path / "opus", [list(tiny_corpus.lines("train", code)) for code in ("de", "en")])
+    run = import_model(tmp_path / "opus", "opus", workspace)
+    model, digest = OnlineModel(open_model(run), run.recipe), run.checkpoints.digest
+    before = model.log_probs(PAIRS[:1]).item()
+    model.learn(PAIRS[:1], 0.1, 5)
+    assert model.log_probs(PAIRS[:1]).item() > before
+    assert run.checkpoints.digest == digest
