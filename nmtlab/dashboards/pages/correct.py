@@ -45,7 +45,7 @@ PAGE = About(
     most_runs=1,
 )
 
-FIRST = ("small-tr-en.tied.s1",)
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
 _MAX_LINES = 20
 _MAX_DOCUMENTS = 100
 _RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
