@@ -229,10 +229,10 @@ def _answer(
     missing: Mapping[str, str],
     warnings: list[str],
 ) -> Comparison:
-    scores = _scores(table)
+    scores = compared_scores(table)
     of_labels = None if by_label is None else by_label.groupby("label", sort=False)
     labels = [
-        LabelScores(label=str(label), sentences=int(rows["sentences"].iloc[0]), scores=_scores(rows))
+        LabelScores(label=str(label), sentences=int(rows["sentences"].iloc[0]), scores=compared_scores(rows))
         for label, rows in of_labels or ()
     ]
     reasons = {"source": "the text has references alone", "labels": "not asked for with --labels"}
@@ -245,7 +245,7 @@ def _answer(
     )  # fmt: skip
 
 
-def _scores(table: pd.DataFrame) -> dict[str, list[ComparedScore]]:
+def compared_scores(table: pd.DataFrame) -> dict[str, list[ComparedScore]]:
     """Return the scores of all systems by each metric, by its title."""
     found: dict[str, list[ComparedScore]] = {}
     for row in table.itertuples():

@@ -24,6 +24,9 @@ def make(
     sound_changes: Annotated[int, typer.Option(help="Further sound changes in inherited stems, 0 to 15.")] = 0,
     order: Annotated[str, typer.Option(help="Code of the language whose word order is used. (default: its own)")] = "",
     start: Annotated[int, typer.Option(min=0, help="Index of the first sentence; change it for different text.")] = 0,
+    document: Annotated[
+        int, typer.Option(min=0, help="Pairs in each document of dev and test, in which three nouns are new; 0: none.")
+    ] = 0,
 ) -> None:
     """Generate a corpus of artificial languages, with gold alignments, lexicon and names.
 
@@ -42,7 +45,7 @@ def make(
         sound_changes=sound_changes,
         order=order,
     )
-    write_corpus(folder, languages, settings, train=train, dev=dev, test=test, start=start)
+    write_corpus(folder, languages, settings, train=train, dev=dev, test=test, start=start, document=document)
     for code in languages:
         print(f"{name}: {code} is {FAMILY[code].name}; {train:,} pairs to train, {dev:,} dev, {test:,} test")
     print(f"next: nmtlab train {name} --source {languages[0]} --target en")

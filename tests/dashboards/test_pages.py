@@ -135,7 +135,7 @@ SLOW = {"languages", "detached", "attention"}
 def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
     page = make(name, gallery)
     assert told(page) == ""
-    assert bool(figures(page)) == (name not in ("depth", "many", "train", "searches"))
+    assert bool(figures(page)) == (name not in ("correct", "depth", "many", "train", "searches"))
 
 
 def held(page: Page) -> dict[object, str]:

@@ -197,3 +197,19 @@ def test_the_catalogues_of_this_machine_can_be_imported(tmp_path):
     for pair in pairs:
         assert all(side == side.strip() and "\n" not in side for side in pair)
         assert placeholders(pair[0]) == placeholders(pair[1])
+
+
+def test_the_file_that_a_message_is_from_is_its_document(tmp_path):
+    messages = "".join(
+        f'#: src/{"menu" if n % 2 else "help"}.c:{n} src/other.c:3\nmsgid "Message {n}"\nmsgstr "Haber {n}"\n\n'
+        for n in range(60)
+    )
+    path = _po(tmp_path / "app.po", f'{messages}msgid "Open"\nmsgstr "Aç"\n')
+    import_gettext(tmp_path / "corpus", [path], "tr", hold_out=HoldOut(dev=5, test=10))
+    corpus = ParallelCorpus.open(tmp_path / "corpus")
+    for split, size in corpus.check().items():
+        ids = corpus.documents(split)
+        assert len(ids) == size
+        for (_, original), name in zip(corpus.pairs(split), ids, strict=True):
+            number = int(original.removeprefix("Message ")) if original != "Open" else None
+            assert name == ("app.po" if number is None else f"src/{'menu' if number % 2 else 'help'}.c")

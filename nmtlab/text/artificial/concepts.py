@@ -24,6 +24,8 @@ NAME_CLASSES = (*PEOPLE, "city", "river")
 LOANS = (*NAME_CLASSES, "first name", "nationality")
 NAME_EXPONENT = 1.2
 """The n-th name of a class has a share of n ** -1.2, the n-th word of another group one of 1 / (n + 2)."""
+NEW = "new noun"
+"""The group of nouns that no sentence has unless a document puts them there."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,9 @@ class Concept:
 class Concepts:
     """The concepts of a vocabulary, group by group; concept 0 means an empty slot.
 
+    Args:
+        new: number of concepts of the group `NEW`.
+
     Attributes:
         concepts: all concepts, by number.
         group: group name -> number.
@@ -48,8 +53,8 @@ class Concepts:
         share: probability of a concept within its group; of first names, within the persons.
     """
 
-    def __init__(self, settings: ArtificialSettings) -> None:
-        groups = _groups(settings)
+    def __init__(self, settings: ArtificialSettings, new: int = 0) -> None:
+        groups = _groups(settings, new)
         self.group = {name: number for number, name in enumerate(groups)}
         self.concepts = [
             Concept(group, rank, synonyms)
@@ -98,7 +103,7 @@ def _zipf(group: str, size: int) -> Chances:
     return weights / weights.sum()
 
 
-def _groups(settings: ArtificialSettings) -> dict[str, list[tuple[Forms, ...]]]:
+def _groups(settings: ArtificialSettings, new: int) -> dict[str, list[tuple[Forms, ...]]]:
     """Return every group's concepts, each as its words."""
     random = Random(f"{settings.seed} words")
     texts = {**words.OPEN_CLASSES, **words.TITLES, **words.UNINFLECTED, "first name": words.FIRST_NAMES}
@@ -111,6 +116,8 @@ def _groups(settings: ArtificialSettings) -> dict[str, list[tuple[Forms, ...]]]:
         listed[group] = listed[group][:size] + [list(pair) for pair in zip(made_up[::2], made_up[1::2], strict=True)]
     for group in NAME_CLASSES:
         listed[group] = [[name] for name in _names(random, group, settings.names, taken)]
+    if new:  # the last to be invented: whatever their number, all other words are the same
+        listed[NEW] = [[word] for word in _invented(random, NEW, new, taken)]
     inflected: dict[str, list[tuple[Forms, ...]]] = {
         group: [tuple(_inflected(group, word) for word in synonyms) for synonyms in members]
         for group, members in listed.items()
@@ -127,7 +134,7 @@ def _three(text: str) -> Forms:
 
 
 def _kind(group: str) -> str:
-    if group in words.NOUN_GROUPS or group in words.TITLES:
+    if group in words.NOUN_GROUPS or group in words.TITLES or group == NEW:
         return "noun"
     return "adjective" if group in words.ADJECTIVE_GROUPS else "verb"
 

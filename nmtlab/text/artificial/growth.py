@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtlab.text.artificial.concepts import LOANS, Concept, Concepts, Ids, pick
+from nmtlab.text.artificial.concepts import LOANS, NEW, Concept, Concepts, Ids, pick
 from nmtlab.text.artificial.family import FAMILY, SUFFIXES, C, Laws, Relative, V, changed, further_laws
 from nmtlab.text.artificial.grammar import FEATURES
 from nmtlab.text.artificial.language_settings import ArtificialSettings
@@ -204,11 +204,14 @@ def _origin(concept: Concept, stem: str) -> Origin:
 
 
 def _in_turn(concepts: Concepts) -> list[int]:
-    """Return the concepts in turn: names, which cannot be varied, then closed classes, whose short words run out."""
+    """Return the concepts in turn: names, which cannot be varied, then closed classes, whose short words run out.
+
+    New nouns are the last, so that all other words are the same without them.
+    """
 
     def turn(number: int) -> int:
         group = concepts.concepts[number].group
-        return 0 if group in LOANS else 1 + (group in OPEN_CLASSES)
+        return 0 if group in LOANS else 1 + (group in OPEN_CLASSES) + 2 * (group == NEW)
 
     return sorted(range(len(concepts.concepts)), key=turn)
 
@@ -259,7 +262,7 @@ def _stems(random: Random, concept: Concept, taken: dict[str, _Taken]) -> dict[s
 def _root(random: Random, concept: Concept, longer: int) -> str:
     """Return a root of the common ancestor, with front or back vowels, short for frequent concepts."""
     vowels = pick(random, ("aaaoouui", "eeeöüüii"))
-    syllables = longer + (concept.group in OPEN_CLASSES) + (concept.rank > 20 and random.random() < 0.4)
+    syllables = longer + (concept.group in (*OPEN_CLASSES, NEW)) + (concept.rank > 20 and random.random() < 0.4)
     root = pick(random, _CONSONANTS) if random.random() < 0.85 else ""
     for _ in range(syllables):
         coda = pick(random, _CODAS) if random.random() < 0.3 else ""

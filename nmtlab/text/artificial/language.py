@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtlab.errors import CorpusError
-from nmtlab.text.artificial.concepts import NAME_CLASSES, Chances, Concepts, Flags, Ids
+from nmtlab.text.artificial.concepts import NAME_CLASSES, NEW, Chances, Concepts, Flags, Ids
 from nmtlab.text.artificial.family import FAMILY, WordOrder, reading
 from nmtlab.text.artificial.grammar import BLOCK, SLOT, SLOTS, UNSAID, Block, Grammar
 from nmtlab.text.artificial.growth import Origin, grow
 from nmtlab.text.artificial.language_settings import ArtificialSettings
+from nmtlab.text.artificial.words import NOUN_GROUPS
 
 _PLAIN = WordOrder(
     clause="subject verb object manner place time complement",
@@ -99,6 +100,9 @@ class English:
         return ((mixed ^ (mixed >> np.uint64(29))) * _MIXER >> np.uint64(60)).astype(np.int64)
 
 
+NEW_NOUNS = 3
+"""Number of new nouns in a document."""
+
 Split = Literal["train", "dev", "test"]
 Links = tuple[tuple[int, int], ...]
 """Positions of aligned white-space tokens, (source, target), from 0, in target order."""
@@ -166,18 +170,19 @@ class ArtificialLanguage:
 
     Args:
         code: qaa, qab, qac or qad.
+        documents: number of documents that have new nouns, `NEW_NOUNS` each.
 
     Raises:
         CorpusError: no such language.
     """
 
-    def __init__(self, code: str, settings: ArtificialSettings | None = None) -> None:
+    def __init__(self, code: str, settings: ArtificialSettings | None = None, documents: int = 0) -> None:
         if code not in FAMILY:
             raise CorpusError(f"artificial language: no language {code!r}", f"choose one of {', '.join(FAMILY)}")
         self.code = code
         self.settings = settings or ArtificialSettings()
         self._relative = FAMILY[code]
-        self._concepts = Concepts(self.settings)
+        self._concepts = Concepts(self.settings, NEW_NOUNS * documents)
         self._grammar = Grammar(self._concepts)
         self._english = English(self._concepts, self.settings.seed, self.settings.ambiguity)
         self._lexis = grow(code, self._concepts, self.settings)
@@ -196,6 +201,32 @@ class ArtificialLanguage:
         follows from its default English wording, so that neither a sentence nor its translation is in two splits,
         for any start and language.
         """
+        for _, block, wording, rows in self._drawn(count, start, split):
+            yield from self._pairs(block, wording, rows)
+
+    def documents(
+        self, count: int, size: int, first: int = 0, start: int = 0, split: Split | None = None
+    ) -> Iterator[ArtificialPair]:
+        """Yield the pairs of `pairs` as documents, in each of which new nouns replace the most frequent ones.
+
+        A new noun is in no other document and in none of `pairs`. In a document that goes on after a multiple of
+        `BLOCK` sentences, it may replace another noun there.
+
+        Args:
+            size: number of pairs in a document; the last one may have fewer.
+            first: number of the first document, from 0, which decides its new nouns.
+            count, start, split: as of `pairs`.
+        """
+        done = 0
+        for number, block, _, rows in self._drawn(count, start, split):
+            document = (done + np.arange(len(rows))) // size
+            for one in np.unique(document):
+                self._renew(block.concept, rows[document == one], first + int(one))
+            yield from self._pairs(block, self._english.say(block, number), rows)
+            done += len(rows)
+
+    def _drawn(self, count: int, start: int, split: Split | None) -> Iterator[tuple[int, Block, Wording, Ids]]:
+        """Yield blocks by their number, with their wording and the rows that are wanted."""
         number, first = divmod(start, BLOCK)
         while count > 0:
             block = self._grammar.draw(self.settings.seed, number)
@@ -204,9 +235,17 @@ class ArtificialLanguage:
             if split:
                 rows = rows[np.isin(wording.lot[rows], _LOTS[split])]
             rows = rows[:count]
-            yield from self._pairs(block, wording, rows)
+            yield number, block, wording, rows
             count -= len(rows)
             number, first = number + 1, 0
+
+    def _renew(self, concept: Ids, rows: Ids, document: int) -> None:
+        """Put the new nouns of a document in the place of the most frequent nouns of some rows of concepts."""
+        common = np.isin(concept[rows], [noun for group in NOUN_GROUPS for noun in self._concepts.members(group)])
+        counts = np.bincount(concept[rows][common], minlength=len(self._concepts.concepts))
+        new = self._concepts.members(NEW)[NEW_NOUNS * document :][:NEW_NOUNS]
+        for old, noun in zip(np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)], new, strict=False):
+            concept[rows] = np.where(concept[rows] == old, noun, concept[rows])
 
     def lexicon(self) -> list[LexiconEntry]:
         """Return every stem with each of its English translations."""

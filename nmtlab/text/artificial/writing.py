@@ -25,6 +25,7 @@ def write_corpus(
     test: int = 500,
     start: int = 0,
     train_gold: bool = True,
+    document: int = 0,
 ) -> None:
     """Write the corpus `folder` atomically: `train`, `dev` and `test` in each language and in English.
 
@@ -46,14 +47,17 @@ def write_corpus(
         train, dev, test: number of pairs.
         start: number of the first sentence; for corpora with different sentences, choose numbers far apart.
         train_gold: whether to write links and forms of train, which take disk space and, for the forms, memory.
+        document: number of pairs in each document of dev and test, in which three nouns are new (`documents`); 0 for
+            text without documents.
 
     Raises:
         CorpusError: `folder` exists, a language or number is invalid, or the settings are not those of one family.
     """
     sizes: dict[Split, int] = {"train": train, "dev": dev, "test": test}
-    _check(languages, sizes, start)
+    _check(languages, sizes, start, document)
     given = settings if isinstance(settings, Mapping) else dict.fromkeys(languages, settings)
-    grown = [ArtificialLanguage(code, given[code]) for code in languages]
+    in_dev, in_test = (-(-size // document) if document else 0 for size in (dev, test))
+    grown = [ArtificialLanguage(code, given[code], in_dev + in_test) for code in languages]
     _check_family(grown)
     folder = Path(folder)
     if folder.exists():  # fail before the work; new_folder checks again
@@ -63,20 +67,26 @@ def write_corpus(
         for language in grown:
             counts: dict[Split, Counter[str]] = {}
             for split, size in sizes.items():
-                pairs = language.pairs(size, start, split)
+                pairs, documents = language.pairs(size, start, split), bool(document) and split != "train"
+                if documents:
+                    pairs = language.documents(size, document, in_dev if split == "test" else 0, start, split)
                 gold = train_gold or split != "train"
                 counts[split] = _write_split(temporary, language, split, pairs, gold)
+                if documents:
+                    write_lines(temporary / f"{split}.documents", (str(1 + n // document) for n in range(size)))
             write_lines(_gold(temporary, "lexicon", language, "tsv"), _lexicon(language))
             write_lines(_gold(temporary, "names", language, "tsv"), _names(language, counts))
-        described = {"languages": list(languages), "start": start, "train": train, "dev": dev, "test": test}
+        described: dict[str, object] = {"languages": list(languages), "start": start}
+        described |= {"train": train, "dev": dev, "test": test} | ({"document": document} if document else {})
         described |= _described(grown)
         write_lines(temporary / "artificial.json", json.dumps(described, indent=2).splitlines())
 
 
-def _check(languages: Sequence[str], sizes: dict[Split, int], start: int) -> None:
+def _check(languages: Sequence[str], sizes: dict[Split, int], start: int, document: int) -> None:
     if not languages or len(set(languages)) < len(languages):
         raise CorpusError(f"artificial language: languages are {', '.join(languages) or 'none'}", "name each one once")
-    for name, least, value in (*((split, 1, size) for split, size in sizes.items()), ("start", 0, start)):
+    others = (("start", 0, start), ("document", 0, document))
+    for name, least, value in (*((split, 1, size) for split, size in sizes.items()), *others):
         if value < least:
             raise CorpusError(f"artificial language: {name} is {value}", f"choose at least {least}")
 

@@ -64,7 +64,8 @@ class ParallelCorpus:
     """Files `train.LANG`, `dev.LANG` and `test.LANG` of a folder, read as translations from `source` to `target`.
 
     Each file may be plain or end in `.gz` or `.xz`; further references of a dev or test set are `dev.LANG.1`,
-    `dev.LANG.2` ... Blank lines are allowed: a corpus is read as is.
+    `dev.LANG.2` ... `SPLIT.documents` may have the id of the document that each line is from. Blank lines are allowed:
+    a corpus is read as is.
 
     Args:
         folder: folder of the files.
@@ -177,6 +178,30 @@ class ParallelCorpus:
         first = [target for _, target in self.pairs(split)]
         return [first, *(self._reference(path, split, len(first)) for path in self._further(split))]
 
+    def has_documents(self, split: str) -> bool:
+        """Return whether it is known which document each line of a split is from."""
+        return self._documents(split).is_file()
+
+    def documents(self, split: str) -> list[str]:
+        """Return the id of the document that each line of a split is from, as `SPLIT.documents` has it.
+
+        Raises:
+            CorpusError: there is no such file, it has not one id for each line, or an id is blank; or as `pairs`.
+        """
+        path = self._documents(split)
+        if not self.has_documents(split):
+            remedy = f"add it, with the id of a document for each line of {split}"
+            raise CorpusError(f"{self.folder}: no {path.name}", remedy)
+        ids, pairs = list(read_lines(path)), self.count(split)
+        if len(ids) != pairs:
+            raise CorpusError(
+                f"{path}: {len(ids):,} ids, but {split} has {pairs:,} pairs", "give the id of a document for each pair"
+            )
+        for line, name in enumerate(ids, start=1):
+            if is_blank(name):
+                raise CorpusError(f"{path}, line {line}: blank", "give the id of the line's document")
+        return ids
+
     def files(self, split: str) -> list[Path]:
         """Return the files of a split: both sides, then further references."""
         sides = (self._file(split, language) for language in self.direction)
@@ -202,7 +227,7 @@ class ParallelCorpus:
 
         Raises:
             CorpusError: the first problem found: a side is missing, empty or all blank, sides or references differ in
-                number of lines, or a line is not readable text.
+                number of lines, a line is not readable text, or as `documents`.
         """
         pairs = sources = targets = 0
         names = f"{self.folder}: {split}.{self.source} and {split}.{self.target}"
@@ -216,6 +241,11 @@ class ParallelCorpus:
                 raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "add its text")
         for path in self._further(split):
             self._reference(path, split, pairs)
+        if self.has_documents(split):
+            self.documents(split)
+
+    def _documents(self, split: str) -> Path:
+        return self.folder / f"{split}.documents"
 
     def _further(self, split: str) -> Iterator[Path]:
         for number in count(1):

@@ -15,7 +15,7 @@ from nmtlab.files import write_text
 from nmtlab.reading import read_json
 from nmtlab.text.corpora.cleaning import Limits, clean, sentence_digests, without_leaks
 from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus, check_language
-from nmtlab.text.corpora.lines import new_folder, read_lines, write_pairs
+from nmtlab.text.corpora.lines import new_folder, read_lines, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.splitting import HoldOut, divide, hash_position
 
@@ -110,6 +110,7 @@ def build(
     hold_out: HoldOut,
     published: Mapping[str, Iterable[Pair]] | None = None,
     allow_overlap: bool = False,
+    documents: Mapping[Pair, str] | None = None,
 ) -> ImportReport:
     """Write the corpus `folder` atomically from `pairs` and return the completed `report`.
 
@@ -123,6 +124,7 @@ def build(
         pairs: source and target sentences, read once.
         published: published dev and test sets.
         allow_overlap: keep pairs of train with a sentence of a published set.
+        documents: the id of the document that each pair is from, read when all pairs are written.
 
     Raises:
         CorpusError: `folder` exists, nothing is left to train on, or the input cannot be read.
@@ -145,8 +147,11 @@ def build(
             if (split == "train" and not whole) or not published:
                 part = without_leaks(part, held_out, report.dropped[split])
             kept[split] = _write(temporary, report, split, part)
+            written = ParallelCorpus(temporary, report.source, report.target)
+            if documents and kept[split]:
+                write_lines(temporary / f"{split}.documents", (documents[pair] for pair in written.pairs(split)))
             if split != "train" and kept[split]:
-                held_out |= sentence_digests(ParallelCorpus(temporary, report.source, report.target).pairs(split))
+                held_out |= sentence_digests(written.pairs(split))
         report.kept = {split: kept[split] for split in SPLITS}
         if not report.kept["train"]:
             raise CorpusError(

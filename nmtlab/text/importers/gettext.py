@@ -105,7 +105,8 @@ def import_gettext(
     """Make the corpus `folder`, from `language` to English, from gettext catalogues.
 
     Of a message with a plural, the singular is used. Accelerators and markup are removed; placeholders stay and must
-    match on both sides (see `plain_pair`, `placeholders`). Dropped messages are counted by reason.
+    match on both sides (see `plain_pair`, `placeholders`). Dropped messages are counted by reason. The document of a
+    message (`SPLIT.documents`) is the first file of the program that it refers to, or else its catalogue.
 
     Args:
         places: catalogue files, and folders to search for catalogues of `language`: LANG/LC_MESSAGES/*.mo, as on Linux,
@@ -120,7 +121,9 @@ def import_gettext(
     paths = find_catalogues(named, language)
     origin = {"places": [as_named(place) for place in named], "catalogues": len(paths)}
     report = ImportReport("gettext", origin, language, "en")
-    return build(folder, report, read_catalogues(paths, report.dropped[INPUT]), limits, hold_out)
+    files: dict[Pair, str] = {}
+    pairs = read_catalogues(paths, report.dropped[INPUT], files)
+    return build(folder, report, pairs, limits, hold_out, documents=files)
 
 
 def find_catalogues(places: Iterable[Path], language: str) -> list[Path]:
@@ -149,8 +152,14 @@ def find_catalogues(places: Iterable[Path], language: str) -> list[Path]:
     )
 
 
-def read_catalogues(paths: Iterable[Path], dropped: Counter[str]) -> Iterator[Pair]:
-    """Yield (translation, English) of every usable message; count the others, and unreadable files, in `dropped`."""
+def read_catalogues(
+    paths: Iterable[Path], dropped: Counter[str], files: dict[Pair, str] | None = None
+) -> Iterator[Pair]:
+    """Yield (translation, English) of every usable message; count the others, and unreadable files, in `dropped`.
+
+    Args:
+        files: gets the file that each message is first found in, as far as its catalogue says, or else the catalogue.
+    """
     for path in paths:
         try:
             catalogue = polib.mofile(str(path)) if path.suffix == ".mo" else polib.pofile(str(path))
@@ -162,7 +171,14 @@ def read_catalogues(paths: Iterable[Path], dropped: Counter[str]) -> Iterator[Pa
             if reason := _unusable(entry, original, translation):
                 dropped[reason] += 1
             else:
+                if files is not None:
+                    files.setdefault((translation, original), _file(entry) or path.name)
                 yield translation, original
+
+
+def _file(entry: polib.POEntry | polib.MOEntry) -> str:
+    """Return the first file of the program that a message refers to; empty if it does not say."""
+    return next((one_line(file) for file, _ in getattr(entry, "occurrences", ())), "")
 
 
 def _unusable(entry: polib.POEntry | polib.MOEntry, original: str, translation: str) -> str:
