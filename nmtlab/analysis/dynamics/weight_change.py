@@ -17,6 +17,7 @@ from nmtlab.nn.low_rank import merged
 from nmtlab.runs.run import Run
 
 _SUBLAYERS = ("attention", "cross_attention", "feed_forward", "adapters")
+_ORDER = ("source", "encoder", "decoder", "target", "output")
 
 
 def weight_change(run: Run, parent: Run) -> pd.DataFrame:
@@ -29,7 +30,7 @@ def weight_change(run: Run, parent: Run) -> pd.DataFrame:
         parent: that run.
 
     Returns:
-        A row for each parameter, in the order of the model: `parameter`; `module`, such as `decoder feed-forward`;
+        A row for each parameter, by name: `parameter`; `module`, such as `decoder feed-forward`;
         `layer` from 1, 0 outside the layers; `norm` (Frobenius) of the parent's, 0 if the parent lacks it; `change`,
         the norm of the difference; `effective_rank` of the difference, the exponential of the entropy of its singular
         values (Roy and Vetterli 2007), NaN for a vector and for no difference.
@@ -72,7 +73,7 @@ def change_figure(found: pd.DataFrame) -> go.Figure:
     figure, style = go.Figure(), styles(found["run"], SOLID)
     places = change_by_module(found, ("run", "module", "layer")).set_index(["run", "module", "layer"])
     for run, of_run in found.groupby("run", sort=False):
-        order = list(dict.fromkeys(zip(of_run["module"], of_run["layer"], strict=True)))
+        order = sorted(dict.fromkeys(zip(of_run["module"], of_run["layer"], strict=True)), key=_depth)
         some = places.loc[[(run, *place) for place in order]]
         figure.add_bar(
             x=[f"{module}{f', {layer}' if layer else ''}" for module, layer in order], y=100 * some["relative"],
@@ -130,6 +131,12 @@ def _changed(name: str, before: Tensor | None, after: Tensor) -> dict[str, objec
         "change": float(change.norm()),
         "effective_rank": _effective_rank(change),
     }
+
+
+def _depth(place: tuple[str, int]) -> tuple[int, float]:
+    """Return where a module and its layer are in the model, from the source to the output."""
+    module, layer = place
+    return _ORDER.index(module.split()[0]), layer or math.inf
 
 
 def _place(name: str) -> tuple[str, int]:

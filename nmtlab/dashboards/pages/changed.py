@@ -9,7 +9,9 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import CONTINUED, DECODING, END, continued_from, unmet
 from nmtlab.analysis.access.texts import Text, corpus_of
 from nmtlab.analysis.access.translations import stored_translations, translations
-from nmtlab.analysis.comparison.stored import stored_comparison
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.files import text_of_split
+from nmtlab.analysis.comparison.stored import compared_lines
 from nmtlab.analysis.comparison.words import (
     by_frequency,
     word_accuracy,
@@ -38,7 +40,6 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.figures.view import View
 from nmtlab.figures.words import number
 from nmtlab.grids.results.score_differences import score_differences
-from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
@@ -108,7 +109,7 @@ class ChangedPage(Page):
         if (child := self.runs.first) is None:
             return
         try:
-            self._both = labelled([continued_from(child), child])
+            self._both = [continued_from(child), child]
         except RunError as error:
             self.hint.say(str(error))
             return
@@ -161,13 +162,16 @@ class ChangedPage(Page):
 
     def _differences(self, text: Text) -> pd.DataFrame | None:
         """Return the scores of parent and child on a text; None unless both have translated it."""
-        if not self._is_translated(text):
-            return None
-        compared = stored_comparison(self._both, text, most=text.corpus.count(text.split))
-        return score_differences(compared, _METRICS)
+        compared = self._compared(text)
+        return None if compared is None else score_differences(compared, _METRICS)
 
-    def _is_translated(self, text: Text) -> bool:
-        return all(stored_translations(run, text.corpus, text.split) is not None for run in self._both)
+    def _compared(self, text: Text) -> Compared | None:
+        """Return the translations of a text by parent and child, called by their names; None unless both have any."""
+        stored = {run.name: stored_translations(run, text.corpus, text.split) for run in self._both}
+        lines = {name: made for name, made in stored.items() if made is not None}
+        if len(lines) < len(self._both):
+            return None
+        return compared_lines(lines, {}, text_of_split(text.corpus, text.split), text.corpus)
 
     def _words(self) -> View | None:
         new = self._new
@@ -187,10 +191,8 @@ class ChangedPage(Page):
 
     def _accuracy(self) -> View | None:
         new = self._new
-        if new is None or not self._is_translated(new):
-            return None
-        compared = stored_comparison(self._both, new)
-        if not compared.counts:
+        compared = None if new is None else self._compared(new)
+        if new is None or compared is None or not compared.counts:
             return None
         axis, found = "training frequency", word_accuracy(by_frequency(word_matches(compared), compared.counts))
         return View(found, word_accuracy_figure(found, axis, new.name), finding=word_accuracy_finding(found, axis))
