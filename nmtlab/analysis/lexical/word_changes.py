@@ -160,9 +160,9 @@ def _forced(run: Run, pairs: Sequence[WordPair]) -> list[tuple[np.ndarray, np.nd
     found: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty((0, 0)))] * len(pairs)
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))
     for place, forced in forced_decode_all(open_model(run).model, sources, targets):
-        pair, *pieces, end = pairs[place], *forced.log_probs.astype(float)
-        words = np.bincount(pair.target_places, weights=pieces, minlength=len(pair.target_words))
-        found[place] = np.append(words, end), between_words(forced.attention[-1].mean(0), pair)
+        pair, log_probs = pairs[place], forced.log_probs.astype(float)
+        words = np.bincount(pair.target_places, weights=log_probs[:-1], minlength=len(pair.target_words))
+        found[place] = np.append(words, log_probs[-1]), between_words(forced.attention[-1].mean(0), pair)
     return found
 
 

@@ -1,6 +1,7 @@
 """What changed in a run that went on from another: before and after."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import ipywidgets as widgets
 import pandas as pd
@@ -118,7 +119,7 @@ class ChangedPage(Page):
 
     def _tests(self) -> list[Text]:
         """Return the test parts of the child's text and of its parent's, as far as they are here."""
-        found = {}
+        found: dict[Path, Text] = {}
         for run in reversed(self._both):
             try:
                 corpus = corpus_of(run.directed(*self._both[1].direction), self._workspace)
