@@ -3,6 +3,7 @@
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file
@@ -10,7 +11,7 @@ from support.lineage import Lineage, make_lineage
 
 from nmtlab.analysis.dynamics.weight_change import WEIGHT_CHANGE, change_by_module, weight_change
 from nmtlab.analysis.languages.moved_vectors import MOVED_VECTORS, moved_vectors
-from nmtlab.analysis.lexical.word_changes import WORD_CHANGES, gains_by_word, word_changes
+from nmtlab.analysis.lexical.word_changes import WORD_CHANGES, gains_by_word, gains_finding, word_changes
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode
@@ -148,3 +149,17 @@ def test_answers_are_stored_and_found_without_the_parent(lineage, tmp_path):
     alone = Run(shutil.copytree(lineage.child.folder, tmp_path / "child"))
     assert WORD_CHANGES.of(alone, corpus=lineage.new).equals(asked)
     assert len(WEIGHT_CHANGE.of(alone))
+
+
+def test_words_that_an_exported_model_forbids_do_not_count():
+    rows = [
+        (1, 0, "dog", -2.0, -1.0, 0.5),
+        (1, 1, "ŝnuro", -10_012.0, -10_001.0, 0.5),
+        (1, 2, "</s>", -1.0, -1.0, np.nan),
+    ]
+    columns = ["line", "position", "word", "before", "after", "attention"]
+    found = pd.DataFrame(rows, columns=columns).assign(run="child")
+    assert gains_by_word(found)["word"].tolist() == ["dog", "</s>"]
+    assert "1 of 2 words are at least twice as likely as before, 0 at most" in gains_finding(found)
+    assert f"perplexity of a word {np.exp(1.5):.1f} before, {np.exp(1.0):.1f} after" in gains_finding(found)
+    assert gains_finding(found[found["word"] == "ŝnuro"]) == "child: no word of the text can be produced."

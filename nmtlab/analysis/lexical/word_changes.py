@@ -20,6 +20,7 @@ from nmtlab.evaluation.scores import perplexity
 from nmtlab.figures.marks import some_words, with_words
 from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, name_in_lines, plain, see_through, styles
 from nmtlab.figures.words import number, quoted
+from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
@@ -69,8 +70,13 @@ def word_changes(
     return pd.DataFrame(rows, columns=["line", "position", "word", "before", "after", "attention"])
 
 
+def producible(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `word_changes` of words that no bias of an exported model forbids."""
+    return found[found[["before", "after"]].min(axis=1) > FORBIDDEN / 2]
+
+
 def gains_by_word(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean log-probabilities of each word.
+    """Return the mean log-probabilities of each word that the models can produce.
 
     Args:
         found: rows of `word_changes` with a column `run`.
@@ -80,7 +86,8 @@ def gains_by_word(found: pd.DataFrame) -> pd.DataFrame:
         their difference; `total`, its sum over the text, by which rows are sorted, the largest first; `attention`, the
         mean total variation.
     """
-    grouped = found.assign(total=found["after"] - found["before"], times=1).groupby(["run", "word"], sort=False)
+    known = producible(found)
+    grouped = known.assign(total=known["after"] - known["before"], times=1).groupby(["run", "word"], sort=False)
     table = grouped.agg(
         times=("times", "sum"), before=("before", "mean"), after=("after", "mean"), gain=("total", "mean"),
         total=("total", "sum"), attention=("attention", "mean"),
@@ -143,10 +150,12 @@ WORD_CHANGES = Analysis(
 def _said(found: pd.DataFrame) -> str:
     if (found["before"] == found["after"]).all():
         return "no word became likelier or less likely"
-    table = gains_by_word(found)
+    known, table = producible(found), gains_by_word(found)
+    if known.empty:
+        return "no word of the text can be produced"
     likelier, less = (int((sign * table["gain"] >= _TWICE).sum()) for sign in (1, -1))
     first = table.iloc[0]
-    before, after = (perplexity(-float(found[when].sum()), len(found)) for when in ("before", "after"))
+    before, after = (perplexity(-float(known[when].sum()), len(known)) for when in ("before", "after"))
     gained = f"; {quoted(first['word'])} gained most" if first["total"] > 0 else ""
     return (
         f"{likelier:,} of {len(table):,} words are at least twice as likely as before, {less:,} at most half as likely"
