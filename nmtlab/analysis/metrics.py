@@ -39,6 +39,11 @@ def find_metric(key: str) -> Metric:
     return declared_metrics()[key][0]
 
 
+def label_of(key: str) -> str:
+    """Return the label of the metric with a key; scores from elsewhere are called by their key."""
+    return find_metric(key).label if key in declared_metrics() else key
+
+
 def find_metrics(keys: Iterable[str]) -> tuple[Metric, ...]:
     """Return the metrics with some keys; errors as of `find_metric`."""
     return tuple(find_metric(key) for key in keys)

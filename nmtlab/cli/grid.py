@@ -25,6 +25,12 @@ def grid(
     estimate: Estimate = False,
     workers: Workers = 1,
     engine: ChosenEngine = "local",
+    translations: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to write the test translations to, with source and reference, for scores from elsewhere."
+        ),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(help="Also write the page Tables with this grid to one self-contained HTML file.")
     ] = None,
@@ -42,6 +48,7 @@ def grid(
         raise NmtlabError("nmtlab grid: no file", "name one; 'nmtlab grid --example > my-question.toml' writes one")
     from nmtlab.grids.declared.declaration import GRID  # these load torch
     from nmtlab.grids.declared.grid_file import read_grid
+    from nmtlab.grids.results.measures import write_translations
     from nmtlab.grids.results.stored_grids import save_grid
 
     workspace = Workspace.find()
@@ -53,6 +60,8 @@ def grid(
     notes = [f"  {decision}" for decision in made.results.decisions]
     text = f"{made.results.command}\n\n{printed(*made.results.sheet)}" + "".join(f"{note}\n" for note in notes)
     files = save_grid(made.results, file, text)
+    if translations is not None:
+        files += write_translations(table, GRID, workspace, translations)
     if html is not None:
         write_text(html, _page(made.results))
         files.append(html)

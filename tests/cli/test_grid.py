@@ -128,3 +128,64 @@ def test_a_damaged_declaration_hides_no_other_grid(workspace):
     assert stored_grids(workspace) == []  # its cells are missing
     (workspace.results / "good.grid.csv").write_text("", encoding="utf-8")
     assert [one.name for one in stored_grids(workspace)] == ["good.grid"]
+
+
+COMET = '\n[[scores]]\nname = "COMET"\nfiles = { "tiny" = "comet.tsv" }\n'
+
+
+def scored(data, columns: dict[str, list[object]]) -> None:
+    """Add scores from elsewhere to the grid, with a column for each name."""
+    lines = ["\t".join(columns), *("\t".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (data.parent / "comet.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    grid = data.parent / "mine.toml"
+    grid.write_text(grid.read_text(encoding="utf-8").removesuffix(COMET) + COMET, encoding="utf-8")
+
+
+def test_translations_are_written_for_scores_from_elsewhere_and_wrong_scores_are_refused(nmtlab, data, tiny_corpus):
+    write(data)
+    assert nmtlab("grid", "mine.toml", "--translations", "out").code == 0
+    folder = data.parent / "out/tiny"
+    runs = sorted(path.name for path in folder.glob("*.txt"))
+    assert len(runs) == 2
+    assert (folder / "reference.en").read_text(encoding="utf-8") == (tiny_corpus.folder / "test.en").read_text("utf-8")
+    assert (folder / "source.de").read_text(encoding="utf-8") == (tiny_corpus.folder / "test.de").read_text("utf-8")
+    sentences = tiny_corpus.count("test")
+    made, *_ = data.glob(f"runs/{runs[0].removesuffix('.txt')}/translations/test-*.txt")
+    assert (folder / runs[0]).read_text(encoding="utf-8") == made.read_text(encoding="utf-8")
+    one, other = ([0.5] * sentences for _ in runs)
+    for columns, problem in (
+        ({runs[0]: one}, f"no column for {runs[1]!r}"),
+        ({runs[0]: one[1:], runs[1]: other[1:]}, f"{sentences - 1} scores, but the text has {sentences} sentences"),
+        ({runs[0]: one, runs[1]: ["good", *other[1:]]}, f"line 2: the score of {runs[1]} is 'good', no number"),
+    ):
+        scored(data, columns)
+        said = nmtlab("grid", "mine.toml")
+        assert (said.code, problem in said.err) == (2, True), said.err
+    (data.parent / "comet.tsv").unlink()
+    assert "mine.toml, line 17: scores.files: no file 'comet.tsv'" in nmtlab("grid", "mine.toml").err
+
+
+@pytest.mark.full
+def test_scores_from_elsewhere_are_judged_over_seeds_and_sentences_and_shown_on_the_page(nmtlab, data, tiny_corpus):
+    pytest.importorskip("ipywidgets", reason="the page needs it")
+    from nmtlab.dashboards.pages.tables import TablesPage
+
+    write(data, "1, 2, 3")
+    assert nmtlab("grid", "mine.toml", "--translations", "out").code == 0
+    runs = sorted((data.parent / "out/tiny").glob("*.txt"))
+    by_sentence = [0.1 * (line % 7) for line in range(tiny_corpus.count("test"))]
+    scored(data, {
+        path.name: [one + 0.01 * place + 0.5 * ("layer" in path.name) for one in by_sentence]
+        for place, path in enumerate(runs)
+    })  # fmt: skip
+    answer = TableAnswer.model_validate_json(nmtlab("grid", "mine.toml", "--json").out)
+    _, line = (line for line in answer.lines if line.metric == "COMET")
+    assert (line.system, line.verdict, line.seeds) == ("layered", "better", 3)
+    assert line.difference == pytest.approx(0.5 - 0.03 * (1 if runs[0].name.find("layer") > 0 else -1))
+    assert any("test COMET" in one or ", COMET: layered is better than plain (+" in one for one in answer.decisions)
+    page = TablesPage(Workspace.find())
+    page.measure.value = "COMET"
+    assert "Better than plain: layered" in page.answer.value
+    lower = data.parent / "mine.toml"
+    lower.write_text(lower.read_text(encoding="utf-8") + 'better = "lower"\n', encoding="utf-8")
+    assert "COMET: layered is worse than plain (+" in nmtlab("grid", "mine.toml").out

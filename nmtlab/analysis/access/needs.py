@@ -58,6 +58,29 @@ def parent_of(run: Run) -> Run:
     return Run(folder)
 
 
+def continued_from(run: Run) -> Run:
+    """Return the run that a run went on from, from the same folder of runs.
+
+    Raises:
+        RunError: there is none, it is not there, or another model has its name now.
+    """
+    parent = parent_of(run)
+    if (run.inheritance or {}).get("weights") != parent.checkpoints.original_digest:
+        raise RunError(
+            f"run {run.name!r}: went on from another model than the one that is called {parent.name!r} now",
+            "put the earlier one back under that name",
+        )
+    return parent
+
+
+def check_same_pipeline(run: Run, other: Run) -> None:
+    """Raise `RunError` if two runs have different vocabularies, so that their types and weights are no pairs."""
+    if run.pipeline.checksum() != other.pipeline.checksum():
+        raise RunError(
+            f"runs {run.name!r} and {other.name!r}: different vocabularies", "choose the run that it went on from"
+        )
+
+
 NEURAL = Need(
     "phrase-based",
     NO_DECODER,
@@ -131,6 +154,13 @@ PARENT = Need(
     lambda run: (
         run.inheritance is not None and Run(run.folder.parent / run.inheritance["parent"]).checkpoints.has_weights()
     ),
+)
+
+CONTINUED = Need(
+    "not continued",
+    "it did not go on from another run",
+    "choose a run trained with --from",
+    lambda run: run.recipe.transfer.continued,
 )
 
 

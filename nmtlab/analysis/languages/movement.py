@@ -66,7 +66,7 @@ def movement(child: Run, parent: Run, side: Literal["source", "target"] = "sourc
             "count": ours.counts[used],
             "parent_count": np.where(same >= 0, theirs.counts[np.maximum(same, 0)], 0)[used],
             "kind": np.where(copied, GIVEN if at_random else SHARED, NEW)[used],
-            **_moved(first[used], last[used]),
+            **moved_between(first[used], last[used]),
         }
     )
     return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
@@ -162,12 +162,16 @@ MOVEMENT = Analysis(
 )
 
 
-def _moved(first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+def moved_between(first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
+    """Return how far vectors, (types, D), moved: the columns `length_before` to `distance` of `movement`."""
     lengths = np.linalg.norm(first, axis=1), np.linalg.norm(last, axis=1)
-    cosine = (first * last).sum(axis=1) / np.maximum(lengths[0] * lengths[1], 1e-12)
+    one, other = (
+        some / np.maximum(length, 1e-12)[:, None] for some, length in zip((first, last), lengths, strict=True)
+    )
+    halves = np.linalg.norm(one - other, axis=1), np.linalg.norm(one + other, axis=1)
     return {
         "length_before": lengths[0],
         "length": lengths[1],
-        "angle": np.degrees(np.arccos(np.clip(cosine, -1, 1))),
+        "angle": np.degrees(2 * np.arctan2(*halves)),  # exact where they are the same
         "distance": np.linalg.norm(last - first, axis=1) / np.maximum(lengths[0], 1e-12),
     }

@@ -23,11 +23,13 @@ from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 
 QUANTITIES = ("norm", "used_norm", "bias")
 
+NEVER = 0.5
+"""Where a word that was never seen is on a logarithmic axis."""
+
 _NEEDS = (NEURAL, NORMS, COUNTS)
 _CONSTANT = 1e-5  # relative spread below which values differ by rounding alone
 _MAX_WORDS = 1000  # per run
 _MOST_FREQUENT = 10  # words of the last bin, at least
-_NEVER = 0.5  # where a word that was never seen is on a logarithmic axis
 _NO_COURSE = 0.1  # a smaller rank correlation says that norms hardly depend on frequency
 _OF_BIN = ["first_count", "last_count", "words"]
 _NAMES = {"norm": "norm as stored", "used_norm": "norm as used", "bias": "bias"}
@@ -102,7 +104,7 @@ def norm_bins(words: pd.DataFrame) -> pd.DataFrame:
         `first_count` and `last_count` of its words, and `median_count`; `words`; `low`, `median` and `high`, the
         quartiles of the quantity.
     """
-    powers = np.floor(np.log2(words["count"].clip(lower=_NEVER)))
+    powers = np.floor(np.log2(words["count"].clip(lower=NEVER)))
     bins = powers.clip(upper=powers.nlargest(_MOST_FREQUENT).min())
     tables = []
     for quantity in _present(words):
@@ -187,7 +189,7 @@ def norm_figure(words: pd.DataFrame, points: bool = True, also: str = "") -> go.
             if points:
                 _add_words(figure, some_words(some, _MAX_WORDS, also), quantity, style[run]["color"], about)
             _add_bins(figure, norm_bins(some).query("quantity == @quantity"), style[run], about)
-        figure.update_xaxes(title_text="times in training", **_frequency_axis(words["count"]), col=column)
+        figure.update_xaxes(title_text="times in training", **frequency_axis(words["count"]), col=column)
         figure.update_yaxes(title_text=_SHOWN[quantity], range=[low, high], col=column)
     for run, name in names.items():
         figure.add_scatter(x=[None], y=[None], mode="lines", line=style[run], name=name, legendgroup=name_in_lines(run))
@@ -272,16 +274,16 @@ def _scale(values: pd.Series) -> tuple[float, float]:
     return low - (margin or 1.0), high + (margin or 1.0)
 
 
-def _frequency_axis(counts: pd.Series) -> dict[str, object]:
+def frequency_axis(counts: pd.Series) -> dict[str, object]:
     """Return a logarithmic axis of counts with a place for 0."""
-    axis = log_axis(counts.clip(lower=_NEVER))
-    return axis | {"ticktext": ["0" if text == str(_NEVER) else text for text in axis["ticktext"]]}
+    axis = log_axis(counts.clip(lower=NEVER))
+    return axis | {"ticktext": ["0" if text == str(NEVER) else text for text in axis["ticktext"]]}
 
 
 def _add_constant(figure: go.Figure, counts: pd.Series, y: float, value: float, colour: str, about: _About) -> None:
     """Draw the norm that all words have, at `y`."""
     figure.add_scatter(
-        x=[max(counts.min(), _NEVER), counts.max()], y=[y, y], mode="lines", line={"color": colour, "dash": "dash"},
+        x=[max(counts.min(), NEVER), counts.max()], y=[y, y], mode="lines", line={"color": colour, "dash": "dash"},
         showlegend=False, hovertemplate=f"{number(value)} for all words<extra>{about['legendgroup']}</extra>", **about,
     )  # fmt: skip
     beyond = f"{number(value)}, off the scale" if not math.isclose(y, value, rel_tol=_CONSTANT) else number(value)
@@ -292,7 +294,7 @@ def _add_constant(figure: go.Figure, counts: pd.Series, y: float, value: float, 
 
 
 def _add_bins(figure: go.Figure, bins: pd.DataFrame, style: dict[str, str], about: _About) -> None:
-    shared = {"x": bins["median_count"].clip(lower=_NEVER), "showlegend": False, **about}
+    shared = {"x": bins["median_count"].clip(lower=NEVER), "showlegend": False, **about}
     figure.add_scatter(y=bins["high"], mode="lines", line_width=0, hoverinfo="skip", **shared)
     figure.add_scatter(
         y=bins["low"], mode="lines", line_width=0, fill="tonexty", fillcolor=see_through(style["color"], 0.25),
@@ -309,7 +311,7 @@ def _add_bins(figure: go.Figure, bins: pd.DataFrame, style: dict[str, str], abou
 
 def _add_words(figure: go.Figure, words: pd.DataFrame, quantity: str, colour: str, about: _About) -> None:
     figure.add_scatter(
-        x=words["count"].clip(lower=_NEVER), y=words[quantity], mode="markers", meta=str(words["run"].iloc[0]),
+        x=words["count"].clip(lower=NEVER), y=words[quantity], mode="markers", meta=str(words["run"].iloc[0]),
         marker={"size": 4, "color": see_through(colour, 0.2)},
         text=[plain(word) for word in readable(words["word"])],
         customdata=words[["word", "count"]], showlegend=False,

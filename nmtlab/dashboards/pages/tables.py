@@ -7,7 +7,6 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.links import line_key
@@ -23,6 +22,7 @@ from nmtlab.grids.declared.declaration import Table as Declaration
 from nmtlab.grids.declared.labels import caveats, drawn_labels, labelled, published_name, system_labels
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.results.judgement import GRID_RULE, RULE
+from nmtlab.grids.results.measures import measures_of
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.scored import Scored
 from nmtlab.grids.results.signatures import printed_signatures, signatures
@@ -100,7 +100,7 @@ class TablesPage(Page):
 
     @property
     def _measure(self) -> Metric:
-        return find_metric(self.measure.value)
+        return measures_of(self._chosen.table)[self.measure.value]
 
     def _open(self) -> None:
         """Read the numbers of the chosen table."""
@@ -110,7 +110,7 @@ class TablesPage(Page):
         stored = self._chosen
         cells, whole = stored.cells, stored.summary()
         measured = set(cells["metric"])
-        metrics = [metric for metric in find_metrics(stored.table.metrics) if metric.key in measured]
+        metrics = [metric for metric in measures_of(stored.table).values() if metric.key in measured]
         offer(self.measure, [(metric.label, metric.key) for metric in metrics])
         show_if(stored.table.baseline, self.draw)
         self._cells, self._whole = cells, whole
@@ -254,5 +254,5 @@ def _signatures(stored: Results, measure: Metric) -> pd.DataFrame:
 
 def _earlier(cells: pd.DataFrame, table: Declaration) -> str:
     """Say which measures of a table's cells the table no longer has, after a space; empty if there are none."""
-    others = [name for name in cells["metric"].unique() if name not in table.metrics]
+    others = [name for name in cells["metric"].unique() if name not in measures_of(table)]
     return f" Measured earlier by other definitions, and not shown: {', '.join(others)}." if others else ""

@@ -138,6 +138,21 @@ def language_pair(
 
 
 @dataclass(frozen=True)
+class Scores:
+    """Scores of test sentences from elsewhere, such as COMET's.
+
+    Args:
+        name: of the metric.
+        better: which scores are better.
+        files: name of a row -> path of the file with the scores of its runs.
+    """
+
+    name: str
+    better: Literal["higher", "lower"]
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Gain:
     """What a system gains over another one in a table.
 
@@ -176,6 +191,7 @@ class Table:
         failing: names of systems that are expected not to converge, whose seeds therefore do not vary like the others'.
         short: the table whose systems it trains for longer, until dev BLEU stops rising; None for none.
         gain: what its systems take apart, measured in another table with the same rows.
+        given: scores of sentences from elsewhere.
         published: whether the table was published.
         marks: meaning of the marks beside the published numbers.
         subject: what it is about, under which it is listed.
@@ -194,6 +210,7 @@ class Table:
     failing: tuple[str, ...] = ()
     short: "Table | None" = None
     gain: Gain | None = None
+    given: tuple[Scores, ...] = ()
     published: bool = True
     marks: str = "† not significant"
     subject: Subject = "anything else"

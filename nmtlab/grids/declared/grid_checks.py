@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from nmtlab.analysis.comparison.files import COMPUTED
 from nmtlab.analysis.metrics import declared_metrics
 from nmtlab.errors import CorpusError, RecipeError, did_you_mean
 from nmtlab.grids.declared.grid_schema import (
@@ -36,6 +37,7 @@ def check_names(file: GridFile, grid: Grid) -> None:
     """
     _check_once(file, grid)
     _check_known(file, grid)
+    _check_scores(file, grid)
     _check_needs(file, grid)
 
 
@@ -46,6 +48,10 @@ def check_recipes_and_texts(file: GridFile, grid: Grid, workspace: Workspace) ->
         NmtlabError: otherwise, with the line and the field.
     """
     _check_recipes(file, grid)
+    for number, scores in enumerate(grid.scores):
+        if lost := next((path for path in scores.files.values() if not Path(file.beside(path)).is_file()), ""):
+            remedy = "write the translations with --translations, score them, and name the file"
+            raise file.error(("scores", number, "files"), f"no file {lost!r}", remedy)
     folders: dict[str, Path] = {}
     for place, text in texts_of(grid):
         _check_text(file, place, text, workspace)
@@ -62,6 +68,7 @@ def _once(grid: Grid) -> Iterator[tuple[Place, str | int]]:
     yield from ((("metrics",), key) for key in grid.metrics)
     yield from ((("system", number, "name"), one.name) for number, one in enumerate(grid.system))
     yield from ((("parent", number, "name"), one.name) for number, one in enumerate(grid.parent))
+    yield from ((("scores", number, "name"), one.name) for number, one in enumerate(grid.scores))
     yield from ((("text", number, "name"), row) for number, one in enumerate(grid.text) for row in row_names(one))
 
 
@@ -90,6 +97,18 @@ def _check_known(file: GridFile, grid: Grid) -> None:
             listed = ", ".join(_USUAL if kind == "metric" else known)
             choice = f"choose one of {listed}" if known else f"add a table [[{kind}]] of that name"
             raise file.error(place, f"no {kind} {name!r}", did_you_mean(name, known) + choice)
+
+
+def _check_scores(file: GridFile, grid: Grid) -> None:
+    """Check that scores are of texts that are there, and have a name of their own."""
+    rows = [row for text in grid.text for row in row_names(text)]
+    for number, scores in enumerate(grid.scores):
+        if scores.name in (*COMPUTED, *declared_metrics()):
+            problem = f"{scores.name!r} is computed here, too"
+            raise file.error(("scores", number, "name"), problem, "choose another name")
+        if unknown := next((row for row in scores.files if row not in rows), ""):
+            remedy = did_you_mean(unknown, rows) + f"choose one of {', '.join(rows)}"
+            raise file.error(("scores", number, "files"), f"no text {unknown!r}", remedy)
 
 
 def _check_needs(file: GridFile, grid: Grid) -> None:

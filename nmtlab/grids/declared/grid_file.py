@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nmtlab.errors import CorpusError, NmtlabError, RecipeError
-from nmtlab.grids.declared.declaration import GRID, Column, Parent, Row, Setup, Table
+from nmtlab.grids.declared.declaration import GRID, Column, Parent, Row, Scores, Setup, Table
 from nmtlab.grids.declared.grid_checks import check_names, check_recipes_and_texts
 from nmtlab.grids.declared.grid_schema import Grid, GridFile, System, Text, flat, is_sized, row_names, texts_of
 from nmtlab.grids.declared.grid_texts import corpus_of
@@ -59,9 +59,12 @@ def portable(path: Path | str) -> str:
     """Return the text of a file with a grid, with absolute paths in place of those from its folder."""
     file = GridFile.open(path)
     grid, text = file.grid(), file.text
-    for name in {*(one.recipe for one in grid.system), *(one.corpus for _, one in texts_of(grid))} - {""}:
+    names = {*(one.recipe for one in grid.system), *(one.corpus for _, one in texts_of(grid))} - {""}
+    places = {name: file.placed(name) for name in names}
+    places |= {path: file.beside(path) for one in grid.scores for path in one.files.values()}
+    for name, place in places.items():
         for quote in ('"', "'"):
-            text = text.replace(f"{quote}{name}{quote}", f"{quote}{file.placed(name)}{quote}")
+            text = text.replace(f"{quote}{name}{quote}", f"{quote}{place}{quote}")
     return text
 
 
@@ -83,6 +86,10 @@ def _table(file: GridFile, grid: Grid, workspace: Workspace, name: str) -> Table
         seeds={GRID: tuple(grid.seeds)},
         published=False,
         marks="",
+        given=tuple(
+            Scores(one.name, one.better, {row: file.beside(path) for row, path in one.files.items()})
+            for one in grid.scores
+        ),
     )
 
 

@@ -66,6 +66,14 @@ class ParentText(Source):
     changes: dict[str, Any] = {}
 
 
+class Scored(_Part):
+    """Scores of sentences from elsewhere, in a file for each text."""
+
+    name: _Name
+    files: dict[str, _Name] = Field(min_length=1)
+    better: Literal["higher", "lower"] = "higher"
+
+
 class Grid(_Part):
     """A whole file."""
 
@@ -77,9 +85,10 @@ class Grid(_Part):
     system: list[System] = Field(min_length=1)
     text: list[Text] = Field(min_length=1)
     parent: list[ParentText] = []
+    scores: list[Scored] = []
 
 
-_PARTS: Mapping[str | int, type[_Part]] = {"system": System, "text": Text, "parent": ParentText}
+_PARTS: Mapping[str | int, type[_Part]] = {"system": System, "text": Text, "parent": ParentText, "scores": Scored}
 
 
 @dataclass(frozen=True)
@@ -123,10 +132,14 @@ class GridFile:
         field = f"{place[0]}.{place[2]}" if len(place) > 2 and place[0] in _PARTS else place[0]
         return NmtlabError(f"{self.path}, line {line_of(self.text, place)}: {field}: {problem}", remedy)
 
+    def beside(self, path: str) -> str:
+        """Return a path, from here and not from the file's folder."""
+        return str((self.path.parent / path).absolute())
+
     def placed(self, name: str) -> str:
         """Return the name of a recipe or corpus; if it is a path, from here and not from the file's folder."""
         is_path = os.sep in name or name.endswith(".toml")
-        return str((self.path.parent / name).absolute()) if is_path else name
+        return self.beside(name) if is_path else name
 
 
 def _explained(error: Any) -> tuple[str, str]:

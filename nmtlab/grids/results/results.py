@@ -21,6 +21,7 @@ from nmtlab.grids.results.curves import dev_curves
 from nmtlab.grids.results.hypotheses import hypotheses
 from nmtlab.grids.results.judgement import Question
 from nmtlab.grids.results.kept import Kept
+from nmtlab.grids.results.measures import with_given
 from nmtlab.grids.results.schemas import CELLS, SENTENCES, SIGNATURES, TEXT, Schema, version
 from nmtlab.grids.results.sentences import sentence_spreads, with_kept_sentences
 from nmtlab.grids.results.sheets import Sheet, decisions, results_sheet, row_sheet
@@ -97,7 +98,7 @@ class Results:
         Raises:
             RunError: a run with a cell's name is a different training.
         """
-        cells = collected_cells(table, scale, workspace)
+        cells = with_given(table, scale, workspace, collected_cells(table, scale, workspace))
         lines = Lines(cells, _spreads(table, scale, workspace, cells, asked), left_out or {})
         return cls(table, scale, workspace, workspace.results, lines)
 

@@ -8,11 +8,12 @@ import pandas as pd
 
 from nmtlab.analysis.access.metric import Metric, Text
 from nmtlab.analysis.access.translations import text_digest
-from nmtlab.analysis.metrics import as_scored, find_metric, find_metrics, scored_text, scorer_of, sums_among, sums_of
+from nmtlab.analysis.metrics import as_scored, find_metric, scored_text, scorer_of, sums_among, sums_of
 from nmtlab.evaluation.resampling import corpus_score, resampled_scores, sentence_statistics
 from nmtlab.grids.declared.declaration import Scale, Table
 from nmtlab.grids.results.collected import made_rows
 from nmtlab.grids.results.judgement import Question
+from nmtlab.grids.results.measures import given_sums, measures_of
 from nmtlab.grids.results.schemas import SENTENCES
 from nmtlab.grids.results.statistics import Spread, sentence_spread
 from nmtlab.grids.running.cells import Cell, cells_of
@@ -56,13 +57,16 @@ def sentence_spreads(
     """
     known = {*translations["row"], *_rows_with_runs(table, scale, workspace)}
     there = table.only([row.name for row in table.rows if row.name in known])
-    lines = []
+    lines, given = [], {one.name: one for one in table.given}
     for cells, corpus, runs in made_rows(there, scale, workspace):
         run = next(iter(runs.values()), None)
         own = translations[translations["row"] == cells[0].row]
-        for measure in find_metrics(table.metrics):
+        for measure in measures_of(table).values():
             pairs = _pairs(table, measure, asked)
-            if measure.kind == "score":
+            if measure.key in given:
+                sums, by_key = given_sums(given[measure.key], cells[0].row, corpus, runs), _by_key(cells, runs)
+                found = _of_ratios({key: sums[of.name] for key, of in by_key.items() if of.name in sums}, pairs)
+            elif measure.kind == "score":
                 found = _of_scores(measure, corpus, run, own, [pair for pair, _ in pairs])
             elif measure.translations:
                 found = _of_ratios(_sums_among(measure, corpus, run, own, _by_key(cells, runs)), pairs)

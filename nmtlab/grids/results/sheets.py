@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, get_args
 
 import pandas as pd
 
-from nmtlab.analysis.metrics import find_metric, find_metrics
+from nmtlab.analysis.metrics import find_metrics, label_of
 from nmtlab.grids.declared.declaration import GRID, Scale, Table
 from nmtlab.grids.declared.labels import caveats, labelled, system_labels
 from nmtlab.grids.results.collected import published
@@ -62,13 +62,13 @@ def results_sheet(
         left_out: why the text of a row is not available.
     """
     lines = lines[(lines["seeds"] > 0) | (lines["missing"] > 0) | (lines["diverged"] > 0)]
-    several = len(table.metrics) > 1
+    several = len(table.metrics) + len(table.given) > 1
     columns = ["pair", "system", *(["measure"] if several else []), "measured, 95 %"]
     baseline = system_labels(table).get(table.baseline, "")
     columns += [f"vs {baseline}, 95 %", "detectable", "q", "verdict"] if baseline else []
     columns += ["published", *([f"published vs {baseline}"] if baseline else [])]
     rows = [
-        [line.row, line.column, *([find_metric(line.metric).label] if several else []), _measured(line)]
+        [line.row, line.column, *([label_of(line.metric)] if several else []), _measured(line)]
         + (_compared(line) if table.baseline else [])
         + [_published(line), *([_published_difference(line)] if table.baseline else [])]
         for line in labelled(lines, table, scale).itertuples()
@@ -76,7 +76,7 @@ def results_sheet(
     if not table.published:
         filled = [any(cells) for cells in zip(*rows, strict=True)]
         columns, *rows = ([*compress(row, filled)] for row in (columns, *rows))
-    metrics = "" if several else f"{find_metric(table.metrics[0]).label}; "
+    metrics = "" if several else f"{label_of(table.metrics[0])}; "
     shares = any(measure.kind in ("outcome", "proportion") for measure in find_metrics(table.metrics))
     notes = [f"{metrics}mean over {_seeds(cells)}, ± 95 % by Student's t{'; of shares, by Wilson' if shares else ''}"]
     notes += printed_signatures(signatures(table.only(dict.fromkeys(lines["row"])), scale))
@@ -90,7 +90,7 @@ def row_sheet(table: Table, scale: Scale, cells: pd.DataFrame, lines: pd.DataFra
     """Return the systems of one row: means, differences to the baseline and verdicts; arguments as `results_sheet`."""
     lines = labelled(lines[(lines["row"] == row) & (lines["seeds"] > 0)], table, scale)
     baseline = system_labels(table)[table.baseline]
-    columns = ["system", f"{find_metric(table.metrics[0]).label}, 95 %", f"vs {baseline}, 95 %", "verdict"]
+    columns = ["system", f"{label_of(table.metrics[0])}, 95 %", f"vs {baseline}, 95 %", "verdict"]
     rows = []
     for line in lines.itertuples():
         difference, *_, verdict = _compared(line)
@@ -131,7 +131,7 @@ def decisions(table: Table, scale: Scale, lines: pd.DataFrame) -> list[str]:
 
 
 def _decision(line: _Line, baseline: str) -> str:
-    where = f"{line.row}, {find_metric(line.metric).label}"
+    where = f"{line.row}, {label_of(line.metric)}"
     difference = _with_interval(line.difference, line.low, line.high, "+.2f")
     if line.verdict in ("better", "worse"):
         return f"{where}: {line.column} is {line.verdict} than {baseline} ({difference})"

@@ -10,11 +10,11 @@ import pandas as pd
 from scipy import stats
 
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.metrics import find_metrics
 from nmtlab.grids.declared.declaration import Table
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.results.judgement import NOT_KEPT, Answer, Question, answered, judged, with_aim
 from nmtlab.grids.results.kept import Kept
+from nmtlab.grids.results.measures import measures_of
 from nmtlab.grids.results.schemas import SENTENCES
 from nmtlab.grids.results.sentences import spread_of
 from nmtlab.grids.results.shares import share_of_sentences, wilson
@@ -75,7 +75,7 @@ def summary(
         finished; `published` and `published_mark` as printed, and `published_difference`, computed if it was not
         printed.
     """
-    measures = {measure.key: measure for measure in find_metrics(table.metrics)}
+    measures = measures_of(table)
     sentences = SENTENCES.empty if sentences is None else sentences
     known = results[results["metric"].isin(list(measures))]
     lines: list[dict[str, object]] = []

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.metric import Better
-from nmtlab.analysis.metrics import find_metric
+from nmtlab.analysis.metrics import find_metric, label_of
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
 from nmtlab.figures.view import View
 from nmtlab.grids.declared.declaration import Scale
@@ -139,7 +139,7 @@ def table_figure(
     across = max(1, min(len(pairs), _MAX_ACROSS))
     down = max(1, math.ceil(len(pairs) / across))
     inside = down * (_LINE * len(systems) + _BETWEEN) - _BETWEEN
-    metric = escape(find_metric(lines["metric"].iloc[0]).label) if len(lines) else ""
+    metric = escape(label_of(lines["metric"].iloc[0])) if len(lines) else ""
     figure = make_subplots(
         rows=down, cols=across, subplot_titles=[_panel_title(pair, across) for pair in pairs], shared_yaxes=True,
         horizontal_spacing=0.03, vertical_spacing=_BETWEEN / max(inside, _BETWEEN * down),

@@ -1,0 +1,240 @@
+"""What changed in a run that went on from another: before and after."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.needs import CONTINUED, DECODING, END, continued_from, unmet
+from nmtlab.analysis.access.texts import Text, corpus_of
+from nmtlab.analysis.access.translations import stored_translations, translations
+from nmtlab.analysis.comparison.compared import Compared
+from nmtlab.analysis.comparison.files import text_of_split
+from nmtlab.analysis.comparison.stored import compared_lines
+from nmtlab.analysis.comparison.words import (
+    by_frequency,
+    word_accuracy,
+    word_accuracy_figure,
+    word_accuracy_finding,
+    word_matches,
+)
+from nmtlab.analysis.dynamics.weight_change import WEIGHT_CHANGE
+from nmtlab.analysis.languages.moved_vectors import MOVED_VECTORS
+from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
+from nmtlab.analysis.lexical.word_changes import FEW, WORD_CHANGES
+from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
+from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.systems import has_quick_gradients
+from nmtlab.dashboards.frame.views import ViewSection, view_of
+from nmtlab.dashboards.parts.compared import numbers
+from nmtlab.dashboards.widgets.controls import button, row
+from nmtlab.dashboards.widgets.note import Answer, Note
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.errors import CorpusError, RunError
+from nmtlab.figures.view import View
+from nmtlab.figures.words import number
+from nmtlab.grids.results.score_differences import score_differences
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=75,
+    group="Why",
+    title="What changed?",
+    question="What did a model gain and forget as it was trained further, and which parts of it changed?",
+    name="changed",
+    needs=(*DECODING, CONTINUED),
+    most_runs=1,
+)
+
+_NONE = "No run here went on from another: train one with 'nmtlab train CORPUS --from RUN'."
+_NO_TEXT = "Neither the text that the run went on with nor its parent's is here."
+_SEARCHED = 20
+_METRICS = ("BLEU", "chrF")
+
+
+class ChangedPage(Page):
+    """A run that went on from another, beside that one: scores on both texts, weights, vectors, words, searches."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._both: Sequence[Run] = ()
+        self._texts: Sequence[Text] = ()
+        self.runs = RunChooser(workspace, PAGE.needs, many=False, title="Runs that went on from another", none=_NONE)
+        self.hint, self.answer, self.work = Note(), Answer(), Work(self.guarded)
+        self.scores = Table("Scores before and after, with 95 % intervals of the differences over sentences")
+        self.modules = ViewSection(lambda: self._of_child(WEIGHT_CHANGE), ("runs",), "By module", 3, _in_percent)
+        self.side = widgets.ToggleButtons(description="Vectors", options=["source", "target"])
+        self.moved = ViewSection(
+            lambda: self._of_child(MOVED_VECTORS, side=self.side.value), ("runs", "side"), "Vectors that moved most", 2
+        )
+        self.words = ViewSection(self._words, ("runs",), "Words that gained and lost most over the text", 2)
+        self.norms = ViewSection(self._norms, ("runs",), "Rank correlation of norms with frequency")
+        self.accuracy = ViewSection(self._accuracy, ("runs",), "F1 of words by how often they are in the new text", 3)
+        self.search = button(
+            f"Search {_SEARCHED} sentences exactly", self._search, self.guarded, layout={"width": "20em"}
+        )
+        self.found, self.searching = Table("Search errors and empty global bests, as shares"), Work(self.guarded)
+        state = {"runs": self.runs.table, "side": self.side}
+        sections = [
+            Section(("runs",), (self.hint,), self._find),
+            Section(("runs",), (self.answer, self.scores, self.work), self._score),
+            self.modules,
+            self.words,
+            Section(("runs",), (self.found, self.searching), self._show_searched),
+        ]
+        body = [
+            self.answer, self.work, self.hint, self.modules.answer, self.words.answer, self.modules.chart,
+            Fold("scores", "What was gained on the new text, and what was forgotten of the old one?", self.scores),
+            Fold("modules", "Which modules changed most, in numbers?", self.modules.table),
+            Fold("words", "Which words became likelier, and where did attention move?",
+                 self.words.chart, self.words.table),
+            Fold("vectors", "Whose vectors and neighbours moved most?", self.side, self.moved),
+            Fold("norms", "Do norms still follow frequency?", self.norms),
+            Fold("frequency", "Which words are right, by how often they are in the new text?", self.accuracy),
+            Fold("search", "Is the most probable translation missed, or empty, more often than before?",
+                 row(self.search, self.searching), self.found),
+        ]  # fmt: skip
+        super().__init__(PAGE, state, sections, body, [self.runs], self.runs.refresh)
+
+    def _find(self) -> None:
+        """Find the parent of the chosen run, and the texts of both; say what is not here."""
+        self._both, self._texts = (), ()
+        if (child := self.runs.first) is None:
+            return
+        try:
+            self._both = [continued_from(child), child]
+        except RunError as error:
+            self.hint.say(str(error))
+            return
+        self._texts = self._tests()
+        self.hint.say("" if self._texts else _NO_TEXT)
+
+    def _tests(self) -> list[Text]:
+        """Return the test parts of the child's text and of its parent's, as far as they are here."""
+        found: dict[Path, Text] = {}
+        for run in reversed(self._both):
+            try:
+                corpus = corpus_of(run.directed(*self._both[1].direction), self._workspace)
+            except (CorpusError, RunError):
+                continue  # an imported model's text is unknown
+            if "test" in corpus.splits:
+                found.setdefault(corpus.folder, Text(corpus, "test", False))
+        return list(found.values())
+
+    def _of_child(self, analysis: Analysis, of: str = "", **arguments: object) -> View | None:
+        return view_of(analysis, self._both[1:], of, **arguments)
+
+    def _score(self) -> None:
+        """Show the scores of stored translations, and make those that are not stored yet."""
+        if not self._both:
+            return
+        missing = [
+            (run, text) for text in self._texts for run in self._both
+            if stored_translations(run, text.corpus, text.split) is None
+        ]  # fmt: skip
+        self._show_scores()
+        if missing and has_quick_gradients(self._both[1]):
+            self.work.start("translating both texts", len(missing), self._translated(missing))
+
+    def _translated(self, missing: Sequence[tuple[Run, Text]]) -> Iterator[None]:
+        for run, text in missing:
+            translations(run, text.corpus, text.split)
+            self._show_scores()
+            yield
+        self.accuracy.show()
+
+    def _show_scores(self) -> None:
+        found = {text.name: self._differences(text) for text in self._texts}
+        known = [scores.assign(text=name) for name, scores in found.items() if scores is not None]
+        said = [_difference(scores) for scores in known]
+        self.answer.say("; ".join(said) + "." if said else "Not scored yet.")
+        if known:
+            tables = [numbers(one).assign(text=one["text"]) for one in known]
+            table = pd.concat(tables, ignore_index=True)
+            self.scores.show(table[["text", *table.columns.drop("text")]])
+
+    def _differences(self, text: Text) -> pd.DataFrame | None:
+        """Return the scores of parent and child on a text; None unless both have translated it."""
+        compared = self._compared(text)
+        return None if compared is None else score_differences(compared, _METRICS)
+
+    def _compared(self, text: Text) -> Compared | None:
+        """Return the translations of a text by parent and child, called by their names; None unless both have any."""
+        stored = {run.name: stored_translations(run, text.corpus, text.split) for run in self._both}
+        lines = {name: made for name, made in stored.items() if made is not None}
+        if len(lines) < len(self._both):
+            return None
+        return compared_lines(lines, {}, text_of_split(text.corpus, text.split), text.corpus)
+
+    def _words(self) -> View | None:
+        new = self._new
+        if new is None:
+            return None
+        arguments = {"corpus": new.corpus, "split": new.split, "sample": FEW}
+        return self._of_child(WORD_CHANGES, f"{FEW} sentences of {new.name}, at most", **arguments)
+
+    @property
+    def _new(self) -> Text | None:
+        """The test part of the text that the run went on with, if it is here."""
+        names = {corpus.name for corpus, _ in self._both[1].trained_on} if self._both else set()
+        return next((text for text in self._texts if text.corpus.name in names), None)
+
+    def _norms(self) -> View | None:
+        return view_of(NORMS_BY_FREQUENCY, self._both)
+
+    def _accuracy(self) -> View | None:
+        new = self._new
+        compared = None if new is None else self._compared(new)
+        if new is None or compared is None or not compared.counts:
+            return None
+        axis, found = "training frequency", word_accuracy(by_frequency(word_matches(compared), compared.counts))
+        return View(found, word_accuracy_figure(found, axis, new.name), finding=word_accuracy_finding(found, axis))
+
+    def _search(self) -> None:
+        """Search a sample of the new text exactly with both."""
+        self.tell("")
+        if (new := self._new) is None:
+            raise CorpusError("the text that the run went on with is not here", "open a workspace that has it")
+        ending = [run for run in self._both if unmet(run, (END,)) is None]
+        self.searching.start("searching exactly", _SEARCHED * len(ending), self._searched(ending, new))
+
+    def _searched(self, runs: Sequence[Run], text: Text) -> Iterator[int]:
+        for run in runs:
+            yield from SEARCH_ERRORS.steps(run, corpus=text.corpus, split=text.split, sample=_SEARCHED)
+        self._show_searched()
+
+    def _show_searched(self) -> None:
+        new = self._new
+        asked = {"corpus": new.corpus, "split": new.split, "sample": _SEARCHED} if new else {}
+        answers = {run.label: SEARCH_ERRORS.stored(run, **asked) for run in self._both if new}
+        rates = {label: error_rates(found) for label, found in answers.items() if found is not None}
+        if rates:
+            table = pd.DataFrame(rates).T.round(3).rename_axis("run").reset_index()
+            self.found.show(table.rename(columns=lambda name: name.replace("_", " ")))
+
+
+def changed_page(workspace: Workspace | None = None) -> ChangedPage:
+    """Return the page."""
+    return ChangedPage(workspace or Workspace.find())
+
+
+def _difference(scores: pd.DataFrame) -> str:
+    """Return what was gained on a text, from rows of `score_differences` with a column `text`."""
+    _, child = scores[scores["metric"] == "BLEU"].itertuples()
+    if child.difference == 0:
+        return f"as many BLEU as before on {child.text}"
+    ends = " to ".join(number(end, 1, sign=True) for end in (child.low, child.high))
+    return f"{number(child.difference, 1, sign=True)} BLEU on {child.text} (95 %: {ends})"
+
+
+def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
+    shown = table.assign(relative=100 * table["relative"])
+    return shown.rename(columns={"relative": "change (% of the norm)", "effective_rank": "effective rank"})
