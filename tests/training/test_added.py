@@ -11,6 +11,9 @@ from support.foreign_folder import write_marian
 from support.foreign_models import m2m, subwords
 from typer.testing import CliRunner
 
+from nmtlab.analysis.dynamics.weight_change import weight_change
+from nmtlab.analysis.languages.moved_vectors import moved_vectors
+from nmtlab.analysis.lexical.word_changes import word_changes
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model
@@ -129,6 +132,20 @@ def test_their_vectors_begin_as_the_mean_and_all_others_as_the_parents(parent, l
         if side:
             mean = before[torch.from_numpy(getattr(parent.pipeline, side).vocabulary.is_text)].mean(0)
             torch.testing.assert_close(ours[name][len(before) :], mean.expand_as(ours[name][len(before) :]))
+
+
+def test_what_changed_is_asked_of_the_types_that_both_have(parent, lettered, here):
+    folder = shutil.copytree(lettered.folder, lettered.folder.parent / f"{lettered.name}-begun")
+    shutil.copyfile(Run(folder).checkpoints.path("last"), Run(folder).checkpoints.path("best"))
+    run = Run(folder)
+    assert (weight_change(run, parent)["change"] == 0).all()
+    for side in ("source", "target"):
+        moved = moved_vectors(run, parent, side)
+        assert (moved["distance"] == 0).all()
+        assert not set(moved["word"]) & {"☃", "ǂ", "ǁ"}
+    words = word_changes(run, parent, opened(here, "odd"))
+    assert words["attention"].max() < 1e-6
+    assert (words["after"] <= words["before"] + 1e-5).all()  # the new letters take a little
 
 
 def logits(run: Run, which: str, corpus: ParallelCorpus, here: Workspace) -> tuple[torch.Tensor, torch.Tensor]:

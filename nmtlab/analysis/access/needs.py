@@ -65,7 +65,9 @@ def continued_from(run: Run) -> Run:
         RunError: there is none, it is not there, or another model has its name now.
     """
     parent = parent_of(run)
-    if (run.inheritance or {}).get("weights") != parent.checkpoints.original_digest:
+    kept = run.recipe.transfer.keep_optimiser
+    there = parent.checkpoints.digest_of("last") if kept else parent.checkpoints.original_digest
+    if (run.inheritance or {}).get("weights") != there:
         raise RunError(
             f"run {run.name!r}: went on from another model than the one that is called {parent.name!r} now",
             "put the earlier one back under that name",
@@ -73,12 +75,13 @@ def continued_from(run: Run) -> Run:
     return parent
 
 
-def check_same_pipeline(run: Run, other: Run) -> None:
-    """Raise `RunError` if two runs have different vocabularies, so that their types and weights are no pairs."""
-    if run.pipeline.checksum() != other.pipeline.checksum():
-        raise RunError(
-            f"runs {run.name!r} and {other.name!r}: different vocabularies", "choose the run that it went on from"
-        )
+def check_same_types(run: Run, parent: Run) -> None:
+    """Raise `RunError` unless a run has all types of another, with their ids; letters and a tag may have been added."""
+    for side in ("source", "target"):
+        ours, theirs = (getattr(one.pipeline, side).vocabulary.types for one in (run, parent))
+        if ours[: len(theirs)] != theirs:
+            problem = f"runs {run.name!r} and {parent.name!r}: different vocabularies"
+            raise RunError(problem, "choose the run that it went on from")
 
 
 NEURAL = Need(

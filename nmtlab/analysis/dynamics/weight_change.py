@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import CONTINUED, NEURAL, WEIGHTS, check_same_pipeline, continued_from
+from nmtlab.analysis.access.needs import CONTINUED, NEURAL, WEIGHTS, check_same_types, continued_from
 from nmtlab.figures.theme import BELOW, SOLID, dressed, name_in_lines, styles
 from nmtlab.figures.words import number
 from nmtlab.models.parts import part, vocabulary_side
@@ -23,7 +23,7 @@ _ORDER = ("source", "encoder", "decoder", "target", "output")
 def weight_change(run: Run, parent: Run) -> pd.DataFrame:
     """Return how far each parameter of a run is from that of the run that it went on from.
 
-    Low-rank changes are merged into the weights of both.
+    Low-rank changes are merged into the weights of both. Rows of types that the parent lacks are left out.
 
     Args:
         run: one that went on from another.
@@ -38,7 +38,7 @@ def weight_change(run: Run, parent: Run) -> pd.DataFrame:
     Raises:
         RunError: the runs have different vocabularies, or one has no weights.
     """
-    check_same_pipeline(run, parent)
+    check_same_types(run, parent)
     before, after = (merged(one.checkpoints.weights()[0]) for one in (parent, run))
     return pd.DataFrame([_changed(name, before.get(name), weight) for name, weight in after.items()])
 
@@ -122,7 +122,7 @@ def _said(found: pd.DataFrame) -> str:
 def _changed(name: str, before: Tensor | None, after: Tensor) -> dict[str, object]:
     module, layer = _place(name)
     old = torch.zeros_like(after) if before is None else before
-    change = after.double() - old.double()
+    change = after[tuple(map(slice, old.shape))].double() - old.double()
     return {
         "parameter": name,
         "module": module,

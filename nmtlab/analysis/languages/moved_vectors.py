@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import CONTINUED, NEURAL, WEIGHTS, check_same_pipeline, continued_from
+from nmtlab.analysis.access.needs import CONTINUED, NEURAL, WEIGHTS, check_same_types, continued_from
 from nmtlab.analysis.access.opened import opened
 from nmtlab.analysis.languages.movement import moved_between
 from nmtlab.analysis.lexical.embedding_norms import NEVER, frequency_axis
@@ -37,22 +37,23 @@ def moved_vectors(
         most: number of types whose neighbours are compared.
 
     Returns:
-        A row for each type, but special ones and those that cannot be produced: `word`; `count` in the text that the
-        run went on with; `length_before` and `length`; `angle` between both vectors, 0 to 180 degrees; `distance`
-        between them, in lengths of the first. Of the `most` that moved farthest, `kept`, the share (0 to 1) of the k
-        nearest types that still are; and `neighbours_before` and `neighbours`, the five nearest; NaN and empty for the
-        others.
+        A row for each type of both, but special ones and those that cannot be produced: `word`; `count` in the text
+        that the run went on with; `length_before` and `length`; `angle` between both vectors, 0 to 180 degrees;
+        `distance` between them, in lengths of the first. Of the `most` that moved farthest, `kept`, the share (0 to 1)
+        of the k nearest types that still are; and `neighbours_before` and `neighbours`, the five nearest; NaN and empty
+        for the others.
 
     Raises:
         RunError: the runs have different vocabularies, or one has no weights.
     """
-    check_same_pipeline(run, parent)
+    check_same_types(run, parent)
     of_side = getattr(run.pipeline, side)
-    types = np.arange(of_side.vocabulary.reserved, of_side.size)
+    types = np.flatnonzero(getattr(parent.pipeline, side).vocabulary.is_text)
     if side == "target":
         types = types[run.pipeline.target_allowed[types]]
     with torch.inference_mode():
-        models = (opened(one.directed(*run.direction)).model for one in (parent, run))
+        before = parent.directed(*run.direction) if parent.translates(*run.direction) else parent  # it lacks a tag
+        models = (opened(one).model for one in (before, run))
         first, last = (model.embeddings()[_USES[side]].double().cpu().numpy()[types] for model in models)
     words = of_side.vocabulary.tokens(types)
     table = pd.DataFrame({"word": words, "count": of_side.counts[types], **moved_between(first, last)})

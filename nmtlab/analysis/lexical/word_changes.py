@@ -1,6 +1,7 @@
 """Which words of a text became likelier as a run went on from another, and where did attention move?"""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from nmtlab.analysis.access.needs import (
     CONTINUED,
     NEURAL,
     WEIGHTS,
-    check_same_pipeline,
+    check_same_types,
     continued_from,
     in_direction,
 )
@@ -22,7 +23,7 @@ from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, name_in_lines, pl
 from nmtlab.figures.words import number, quoted
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import forced_decode_all
+from nmtlab.search.forced import ForcedDecoding, forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
@@ -34,6 +35,14 @@ FEW = 200
 _SHOWN = 10
 _MAX_WORDS = 1000
 _TWICE = float(np.log(2))
+
+
+class _Forced(NamedTuple):
+    """A pair, log p of its target words and of its end, (words + 1,), and attention, (words, source words)."""
+
+    pair: WordPair
+    log_probs: np.ndarray
+    attention: np.ndarray
 
 
 def word_changes(
@@ -60,13 +69,12 @@ def word_changes(
         RunError: the runs have different vocabularies, or one has no weights.
         CorpusError: no such split, or other languages.
     """
-    check_same_pipeline(run, parent)
+    check_same_types(run, parent)
     run = in_direction(run, corpus)
     drawn = draw_sample(corpus, split, sample)
-    numbered = zip(drawn.lines, drawn.pairs, strict=True)
-    pairs = [pair_of_words(run.pipeline, *pair, (), line) for line, pair in numbered if all(map(str.strip, pair))]
-    before, after = (_forced(one.directed(*run.direction), pairs) for one in (parent, run))
-    rows = [row for one in zip(pairs, before, after, strict=True) for row in _compared(*one)]
+    numbered = [(line, pair) for line, pair in zip(drawn.lines, drawn.pairs, strict=True) if all(map(str.strip, pair))]
+    before, after = (_forced(one.directed(*run.direction), numbered) for one in (parent, run))
+    rows = [row for both in zip(before, after, strict=True) for row in _compared(*both)]
     return pd.DataFrame(rows, columns=["line", "position", "word", "before", "after", "attention"])
 
 
@@ -164,21 +172,24 @@ def _said(found: pd.DataFrame) -> str:
     )
 
 
-def _forced(run: Run, pairs: Sequence[WordPair]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return, for each pair, log p of its words and of its end, (words + 1,), and attention (words, source words)."""
-    found: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty((0, 0)))] * len(pairs)
+def _forced(run: Run, numbered: Sequence[tuple[int, tuple[str, str]]]) -> list[_Forced]:
+    """Return each pair as a run reads it."""
+    pairs = [pair_of_words(run.pipeline, *pair, (), line) for line, pair in numbered]
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))
-    for place, forced in forced_decode_all(open_model(run).model, sources, targets):
-        pair, log_probs = pairs[place], forced.log_probs.astype(float)
-        words = np.bincount(pair.target_places, weights=log_probs[:-1], minlength=len(pair.target_words))
-        found[place] = np.append(words, log_probs[-1]), between_words(forced.attention[-1].mean(0), pair)
-    return found
+    found = dict(forced_decode_all(open_model(run).model, sources, targets))
+    return [_in_words(pair, found[place]) for place, pair in enumerate(pairs)]
 
 
-def _compared(
-    pair: WordPair, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray]
-) -> list[tuple[object, ...]]:
-    moved = np.abs(after[1] - before[1]).sum(1) + np.abs(after[1].sum(1) - before[1].sum(1))  # the rest is on EOS
-    words = [*pair.target_words, SPECIALS[EOS]]
-    columns = zip(words, before[0].tolist(), after[0].tolist(), [*(moved / 2).tolist(), np.nan], strict=True)
-    return [(pair.line, position, *row) for position, row in enumerate(columns)]
+def _in_words(pair: WordPair, forced: ForcedDecoding) -> _Forced:
+    log_probs = forced.log_probs.astype(float)
+    words = np.bincount(pair.target_places, weights=log_probs[:-1], minlength=len(pair.target_words))
+    return _Forced(pair, np.append(words, log_probs[-1]), between_words(forced.attention[-1].mean(0), pair))
+
+
+def _compared(before: _Forced, after: _Forced) -> list[tuple[object, ...]]:
+    here, there = after.attention, before.attention
+    moved = np.abs(here - there).sum(1) + np.abs(here.sum(1) - there.sum(1))  # the rest is on EOS
+    words = [*after.pair.target_words, SPECIALS[EOS]]
+    log_probs = before.log_probs.tolist(), after.log_probs.tolist()
+    columns = zip(words, *log_probs, [*(moved / 2).tolist(), np.nan], strict=True)
+    return [(after.pair.line, position, *row) for position, row in enumerate(columns)]
