@@ -147,7 +147,7 @@ class Translator(Generic[ModelT]):
 
         Args:
             lines: plain text, one sentence per line.
-            n_best: how many translations of each to return, at most the beam size (of minimum Bayes risk: the samples).
+            n_best: how many translations of each to return, at most the beam size.
             on_progress: called with the number of lines just finished.
             search: replaces that of the settings, and decides how many translations are returned; on a CPU with several
                 threads it is run on several batches at once.
@@ -160,7 +160,6 @@ class Translator(Generic[ModelT]):
         pieces = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
         begun = None if pieces is None else [[number for number, _ in of_line] for of_line in pieces]
         phrases = None if must is None else self._phrase_ids(lines, must)
-        at_risk = search is None and self.settings.risk_samples > 0
         search = search or usual_search(self.settings, self.model.plans_length, n_best, begun, phrases)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
@@ -172,8 +171,7 @@ class Translator(Generic[ModelT]):
             sources = ((self._padded([ids[i] for i in batch]), [filled[i] for i in batch]) for batch in to_search)
             for batch, results in zip(batches, search.stream(self.model, sources, self.languages), strict=True):
                 rows = [(lines[filled[i]], ids[i], pieces[filled[i]] if pieces else []) for i in batch]
-                found = self._translations(rows, [result.hypotheses for result in results])
-                yield [least_risk(one, n_best) for one in found] if at_risk else found
+                yield self._translations(rows, [result.hypotheses for result in results])
 
         budget = max(1, self.settings.batch_tokens // search.width)
         batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest first: they take the most time
@@ -284,9 +282,11 @@ def least_risk(samples: Translation, n_best: int = 1) -> Translation:
     """Return the distinct samples with the highest expected chrF, which becomes their score, best first.
 
     Args:
-        samples: sampled translations of a line.
+        samples: sampled translations of a line; a blank line stays blank.
         n_best: how many to return, at most.
     """
+    if not samples.hypotheses:
+        return samples
     expected = expected_chrf(samples.texts)
     _, first = np.unique(np.array(samples.texts, dtype=object), return_index=True)
     best = sorted(first, key=lambda place: (-expected[place], place))[:n_best]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nmtlab.translation import System, Translation, Translator
 
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
+_MOST_COMPARED = 1000  # samples: their scores with each other are a few matrices of this size
 _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
 
 _printed, _sampling, _grouping, _ensemble, _engine = (
@@ -88,16 +89,8 @@ def translate(
     ] = None,
     seed: Annotated[int | None, _sampling(min=0, help="Seed of sampling. (default: 1)")] = None,
     mbr: Annotated[
-        int,
-        _sampling(
-            "--mbr",
-            min=0,
-            max=10_000,
-            metavar="N",
-            help="Print the one of N samples with the highest expected chrF "
-            "(minimum Bayes risk); 0: search for the most probable translation.",
-        ),
-    ] = 0,
+        bool, _sampling("--mbr", help="Print only the sample with the highest expected chrF (minimum Bayes risk).")
+    ] = False,
     groups: Annotated[
         int, _grouping(min=0, max=100, help="Groups of diverse beam search; prints the best translation of each.")
     ] = 0,
@@ -129,11 +122,11 @@ def translate(
     wide, so it may miss some that nmtlab finds; their scores are the same.
     """
     ways: dict[str, object] = {
-        "--prefix": prefix, "--must": must, "--samples": samples, "--mbr": mbr, "--groups": groups, "--with": with_,
+        "--prefix": prefix, "--must": must, "--samples": samples, "--groups": groups, "--with": with_,
     }  # fmt: skip
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     served = engine == "ctranslate2"
-    check_belongs("--samples", samples, drawing)
+    check_belongs("--samples", samples, drawing | {"--mbr": mbr or None})
     check_belongs("--groups", groups, {"--strength": strength})
     check_belongs("--with", with_, {"--mean": mean})
     check_belongs("--engine ctranslate2", served, {"--precision": precision})
@@ -143,8 +136,7 @@ def translate(
     opened, *further = (open_run(name, workspace) for name in (run, *(with_ or [])))
     if from_ or to:
         opened = opened.directed(from_, to)
-    risk = [f"search.risk_samples={mbr}"] if mbr else []
-    recipe = run_recipe(opened.recipe, [*(set_ or []), *risk], threads, beam)
+    recipe = run_recipe(opened.recipe, set_, threads, beam)
     asked = [option for option, value in ways.items() if value]
     if served and asked:
         raise NmtlabError(f"{asked[0]}: CTranslate2 searches with a plain beam only", "leave --engine out")
@@ -152,18 +144,20 @@ def translate(
     inspecting += ["--alignments attention"] * (alignments == "attention")
     _check_inspected(opened, inspecting, served)
     text = _training_text(opened, workspace) if alignments == "aligner" else None
-    _check_ways(opened, [way for way in asked if way != "--with"], n_best, set_ or [])
+    _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best, set_ or [])
     _check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
-    if n_best > (most := recipe.search.risk_samples or recipe.search.beam_size):
-        what, option = (f"{most} samples", "--mbr") if recipe.search.risk_samples else (f"beam size {most}", "--beam")
-        problem = f"--n-best {n_best} is more than the {what}"
-        raise RecipeError(problem, f"add {option} {n_best} or more")
+    if mbr and samples > _MOST_COMPARED:
+        raise NmtlabError(f"--mbr: compares at most {_MOST_COMPARED:,} samples", f"give --samples {_MOST_COMPARED}")
+    if n_best > recipe.search.beam_size and not mbr:
+        problem = f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}"
+        raise RecipeError(problem, f"add --beam {n_best} or more")
     lines = read_text(input)
     which: Which = "last" if last else "best"
 
     from nmtlab.interchange.served import open_served
     from nmtlab.search.searches import Diverse, Sample  # after the names are checked: it loads torch
     from nmtlab.systems import open_ensemble, open_system
+    from nmtlab.translation import least_risk
 
     system: System | Translator | ServedSystem
     if served:
@@ -184,6 +178,8 @@ def translate(
         more["search"] = Diverse(recipe.search, groups, 0.5 if strength is None else strength)
     with sentence_bar(len(lines)) as bar:
         found = system.translate(lines, n_best, on_progress=bar.update, **more)
+    if mbr:
+        found = [least_risk(drawn, n_best) for drawn in found]
     if system.model and system.limitations:
         print(system.limitations, file=sys.stderr)
     links = [link_fields(system, lines, found, text)] if alignments else []

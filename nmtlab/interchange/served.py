@@ -146,6 +146,6 @@ def _compute_type(precision: Precision) -> str:
 
 
 def _check_search(settings: SearchSettings) -> None:
-    for field, without in (("coverage", "0"), ("replace_unknown", "false"), ("risk_samples", "0")):
+    for field, without in (("coverage", "0"), ("replace_unknown", "false")):
         if getattr(settings, field):
             raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")

@@ -40,9 +40,6 @@ class SearchSettings(Section):
     length_weight: float = Field(1.0, ge=0)
     """Exponent w of p(length) in the score p(length)^w p(tokens) of a model that plans lengths; 1 is eq 4.1."""
 
-    risk_samples: int = Field(0, ge=0, le=10_000)
-    """Samples, of which the one with the highest expected chrF is returned (minimum Bayes risk); 0: beam search."""
-
     shortlist: int = Field(0, ge=0, le=10_000_000)
     """Most frequent target types to choose from, besides EOS and UNK; p is then among them (0: all types)."""
 

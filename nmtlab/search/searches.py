@@ -207,15 +207,7 @@ def usual_search(
     Args:
         n_best, prefixes: as of `Beam`.
         phrases: as of `Grid`, if any.
-
-    Raises:
-        RecipeError: minimum Bayes risk with prefixes or phrases.
     """
-    if settings.risk_samples:
-        if prefixes is not None or phrases is not None:
-            problem = "search.risk_samples: samples have neither prefixes nor phrases that must occur"
-            raise RecipeError(problem, "set it to 0, or leave them out")
-        return Sample(settings, settings.risk_samples)
     if phrases is not None:
         return Grid(settings, n_best, prefixes, phrases)
     if prefixes is None and plans_length:

@@ -64,7 +64,7 @@ def decoded_scores(model: Searchable, pipeline: Pipeline, dev: DevText, recipe: 
     UNKs are not replaced. Model and pipeline are in use for the direction of the text.
     """
     settings = recipe.search.model_copy(
-        update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False, "risk_samples": 0}
+        update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False}
     )
     texts = [translation.text for translation in Translator(model, pipeline, settings).translate(dev.source)]
     by_chrf = recipe.training.select_by == "chrf"

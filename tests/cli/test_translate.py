@@ -81,7 +81,7 @@ def test_neither_batches_nor_the_beam_change_what_is_drawn(nmtlab):
 
 
 def test_minimum_bayes_risk_prints_the_sample_with_the_highest_expected_chrf(nmtlab):
-    rows = nmtlab("translate", "whole", "--mbr", 6, "--n-best", 2, "--scores", stdin=TEXT).out.splitlines()
+    rows = nmtlab("translate", "whole", "--samples", 6, "--mbr", "--n-best", 2, "--scores", stdin=TEXT).out.splitlines()
     drawn = nmtlab("translate", "whole", "--samples", 6, stdin=TEXT).out.splitlines()
     for number, samples in ((1, drawn[:6]), (3, drawn[7:])):
         expected = dict(zip(samples, expected_chrf(samples), strict=True))
@@ -120,8 +120,8 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
         (["--with", "nobody"], "nobody"),
         (["--top-k", "3"], "--top-k: belongs to --samples; add --samples, or leave it out"),
         (["--seed", "3"], "--seed: belongs to --samples"),
-        (["--mbr", "4", "--samples", "2"], "--samples and --mbr: mutually exclusive"),
-        (["--mbr", "4", "--n-best", "5"], "--n-best 5 is more than the 4 samples; add --mbr 5 or more"),
+        (["--mbr"], "--mbr: belongs to --samples"),
+        (["--mbr", "--samples", "2000"], "--mbr: compares at most 1,000 samples"),
         (["--strength", "1"], "--strength: belongs to --groups"),
         (["--mean", "geometric"], "--mean: belongs to --with"),
         (["--samples", "2", "--n-best", "2"], "--n-best and --samples: --samples is the number of translations"),
