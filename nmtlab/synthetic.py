@@ -129,6 +129,7 @@ def write_translated(
     _check_language(name, direction, text)
     origin = {**made_by, "pipeline": system.pipeline.checksum(), "text": text.name, "language": text.language}
     report = ImportReport(TRANSLATED, {**origin, "checksum": text.checksum()}, *settings.directed(direction))
+    report.synthetic = direction[1]
     total = text.count()
     lines = sampled(text.lines(), total, settings.limit or total, settings.seed)
     counted: Counter[str] = Counter()

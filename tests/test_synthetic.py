@@ -12,11 +12,14 @@ from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.synthetic import Synthesis, back_translate, write_translated
 from nmtlab.systems import open_system
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
+from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.concatenation import join
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import synthetic_language
+from nmtlab.text.corpora.filtering import Filter, Filtered, filter_corpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
+from nmtlab.text.noise.adding import add_noise
 from nmtlab.translation import Translation
 
 
@@ -79,6 +82,15 @@ def test_blank_and_unfinished_translations_are_left_out_and_copies_are_counted(t
     assert written["options"]["copies"] == 1
     assert synthetic_language(ParallelCorpus.open(tmp_path / "made", "en", "de")) == "en"
     assert synthetic_language(ParallelCorpus.open(tmp_path / "made", "de", "en")) == "en"
+
+
+def test_a_corpus_made_from_synthetic_text_still_says_which_side_a_system_made(text, tmp_path):
+    write_translated(KNOWN, {"run": "known"}, text, tmp_path / "made", Synthesis())
+    made = ParallelCorpus.open(tmp_path / "made", "en", "de")
+    add_noise(tmp_path / "noisy", made, "misaligned", 1.0)
+    filter_corpus(tmp_path / "filtered", made, Filter(), Filtered(Limits()))
+    for name in ("noisy", "filtered"):
+        assert synthetic_language(ParallelCorpus.open(tmp_path / name, "en", "de")) == "en", name
 
 
 def test_translations_can_be_the_targets(text, tmp_path):

@@ -238,6 +238,7 @@ def stats(
         print_seen(open_run(with_, workspace), open_corpus(corpus, workspace, source, target), as_json)
         return
     if is_monolingual(corpus, workspace):
+        check_belongs("two languages", False, {"--languages": languages or None, "--source": source or None})
         name, direction, table = _of_lines(open_monolingual(corpus, workspace))
     else:
         name, direction, table = _of_pairs(open_corpus(corpus, workspace, source, target), languages)

@@ -1,5 +1,6 @@
 """`nmtlab corpus translate`."""
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Literal
@@ -7,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from nmtlab.cli.corpus_import import Name, print_pairs
-from nmtlab.cli.options import Threads, check_belongs, sentence_bar
+from nmtlab.cli.options import Threads, check_belongs, check_sampling, sentence_bar
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.recipe import MachineSettings
 from nmtlab.runs.listing import open_run
@@ -25,6 +26,9 @@ def translate(
     text: Annotated[
         str, typer.Option(metavar="MONO", help="Monolingual text, or one side of a parallel corpus as NAME:en.")
     ],
+    to: Annotated[
+        str, typer.Option("--to", metavar="LANGUAGE", help="Language to translate into, if the run writes several.")
+    ] = "",
     as_: Annotated[
         Literal["source", "target"],
         typer.Option("--as", help="Side of the new pairs that has the translations; source is back-translation."),
@@ -36,9 +40,7 @@ def translate(
     samples: Annotated[
         int, typer.Option(min=0, max=1000, help="Sample so many translations of each line instead, each a pair.")
     ] = 0,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, max=1000, help="Temperature of sampling, above 0. (default: 1)")
-    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Temperature of sampling. (default: 1)")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of lines, drawn at random; 0 for all.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of samples, and of the draw of lines.")] = 1,
     origin: Annotated[
@@ -64,11 +66,12 @@ def translate(
     check_belongs("--samples", samples, {"--temperature": temperature})
     if samples and beam_size:
         raise NmtlabError("--beam-size and --samples: mutually exclusive", "leave one out")
-    if temperature == 0:
-        raise NmtlabError("--temperature 0: no distribution is left", "give --beam-size 1 for the most probable")
+    check_sampling(1.0 if temperature is None else temperature)
+    if not re.fullmatch("[a-z0-9-]{0,50}", origin):  # as in a recipe
+        raise NmtlabError(f"--origin {origin!r}: not letters a to z, digits and hyphens", "give a name like synthetic")
     opened, lines = open_run(run, workspace), open_monolingual(text, workspace)
     if any(lines.language == source for source, _ in opened.directions):
-        opened = opened.directed(lines.language, "")
+        opened = opened.directed(lines.language, to)
     neural = opened.recipe.model.neural
     if samples and not neural:
         raise NmtlabError(f"--samples: run {opened.name!r} is phrase-based", "leave it out")

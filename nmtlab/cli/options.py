@@ -20,6 +20,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import lines_of, read_lines
 from nmtlab.workspace import Workspace
 
+_COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 Number = TypeVar("Number", bound=float)
 Set = Annotated[
     list[str] | None,
@@ -116,6 +117,15 @@ def numbers(text: str, kind: type[Number], option: str, least: float) -> list[Nu
             remedy = "give finite numbers" if least == -math.inf else f"give numbers from {least:g}"
             raise NmtlabError(f"{option} {text}: {number:{form}} is out of range", remedy)
     return found
+
+
+def check_sampling(temperature: float, top_p: float = 1.0) -> None:
+    """Refuse settings of sampling that are out of range."""
+    if not _COLDEST <= temperature <= _HOTTEST:
+        problem = f"--temperature {temperature:g}: not between {_COLDEST:g} and {_HOTTEST:g}"
+        raise NmtlabError(problem, "give 1 for the model's distribution")
+    if not 0 < top_p <= 1:
+        raise NmtlabError(f"--top-p {top_p:g}: not above 0 and at most 1", "give 1 to sample from all tokens")
 
 
 def check_belongs(way: str, asked: object, options: Mapping[str, object]) -> None:

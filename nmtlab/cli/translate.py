@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nmtlab.cli.answer import in_json
-from nmtlab.cli.options import Beam, Set, Threads, check_belongs, read_text, run_recipe, sentence_bar
+from nmtlab.cli.options import Beam, Set, Threads, check_belongs, check_sampling, read_text, run_recipe, sentence_bar
 from nmtlab.cli.translated import AlignedBy, Fields, link_fields, token_fields, translated_lines
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.runs.listing import open_run
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from nmtlab.runs.tensors import Which
     from nmtlab.translation import System, Translation, Translator
 
-_COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 _MOST_COMPARED = 1000  # samples: their scores with each other are a few matrices of this size
 _SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
 
@@ -145,7 +144,7 @@ def translate(
     _check_inspected(opened, inspecting, served)
     text = _training_text(opened, workspace) if alignments == "aligner" else None
     _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best, set_ or [])
-    _check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
+    check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
     if mbr and samples > _MOST_COMPARED:
         raise NmtlabError(f"--mbr: compares at most {_MOST_COMPARED:,} samples", f"give --samples {_MOST_COMPARED}")
     if n_best > recipe.search.beam_size and not mbr:
@@ -224,15 +223,6 @@ def _training_text(run: Run, workspace: Workspace) -> ParallelCorpus:
             return open_corpus(named.name, workspace, *run.direction)
     problem = f"--alignments aligner: run {run.name!r} has no training text in this direction"
     raise RunError(problem, "use --alignments attention")
-
-
-def _check_sampling(temperature: float, top_p: float) -> None:
-    """Refuse numbers out of range."""
-    if not _COLDEST <= temperature <= _HOTTEST:
-        problem = f"--temperature {temperature:g}: not between {_COLDEST:g} and {_HOTTEST:g}"
-        raise NmtlabError(problem, "give 1 for the model's distribution")
-    if not 0 < top_p <= 1:
-        raise NmtlabError(f"--top-p {top_p:g}: not above 0 and at most 1", "give 1 to sample from all tokens")
 
 
 def _by_line(path: Path, lines: list[str], what: str) -> list[str]:

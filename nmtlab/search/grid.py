@@ -98,8 +98,9 @@ def grid_search(
     met = torch.zeros(*constraints.phrases.shape[:2], dtype=torch.long, device=model.device).unsqueeze(1)
     grid = _Grid(**vars(beam), phrases=constraints.phrases, met=met)
     state = model.start(memory, language)
-    results = search_from(model, state, grid, memory.mask, settings, n_best, record, constraints)
-    return [replace(result, hypotheses=_distinct(result.hypotheses)) for result in results]
+    kept = settings.beam_size if n_best > 1 else 1  # of which some may be the same
+    results = search_from(model, state, grid, memory.mask, settings, kept, record, constraints)
+    return [replace(result, hypotheses=_distinct(result.hypotheses)[:n_best]) for result in results]
 
 
 def _distinct(hypotheses: list[Hypothesis]) -> list[Hypothesis]:

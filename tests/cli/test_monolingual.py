@@ -74,7 +74,8 @@ def test_samples_are_told_with_the_weight_of_each(nmtlab, german, data):
         (["--text", "tiny"], "corpus 'tiny': has text in de, en; name one of them, as tiny:de"),
         (["--text", "nothing"], "corpus 'nothing': not found"),
         (["--text", "german", "--temperature", 1], "--temperature: belongs to --samples"),
-        (["--text", "german", "--samples", 2, "--temperature", 0], "give --beam-size 1 for the most probable"),
+        (["--text", "german", "--samples", 2, "--temperature", 0], "--temperature 0: not between 0.001 and 1000"),
+        (["--text", "german", "--origin", "Back 1"], "--origin 'Back 1': not letters a to z, digits and hyphens"),
         (["--text", "german", "--samples", 2, "--beam-size", 1], "--beam-size and --samples: mutually exclusive"),
     ],
 )

@@ -7,6 +7,7 @@ from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings, write
 from nmtlab.text.artificial.grammar import BLOCK
 from nmtlab.text.artificial.language import NEW_NOUNS
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.noise.adding import add_noise
 
 SIZES = {"train": 300, "dev": 30, "test": 70}
 SETTINGS = ArtificialSettings(names=5)
@@ -28,6 +29,14 @@ def test_every_line_has_the_id_of_its_document(corpus):
     assert corpus.documents("test") == ids
     assert corpus.check()["test"] == len(ids)
     assert corpus.splits == ("train", "dev", "test")
+
+
+def test_a_corpus_with_noise_keeps_the_documents_of_dev_and_test(corpus, tmp_path):
+    write(corpus, ids := [f"src/{line % 3}.c" for line in range(corpus.count("test"))])
+    add_noise(tmp_path / "noisy", corpus, "copied-target", 0.5)
+    noisy = ParallelCorpus.open(tmp_path / "noisy", *corpus.direction)
+    assert noisy.documents("test") == ids
+    assert not noisy.has_documents("dev")
 
 
 def test_ids_that_are_not_one_a_line_are_refused(corpus):

@@ -13,7 +13,7 @@ from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.artificial.writing import ENGLISH
 from nmtlab.text.corpora.concatenation import join
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import REPORT
+from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_language
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.workspace import Workspace
@@ -267,6 +267,10 @@ class FirstPairs:
                 raise CorpusError(f"{whole.folder}: {found:,} training pairs", f"choose at most {found:,}")
             for path in (*whole.folder.glob("dev.*"), *whole.folder.glob("test.*")):
                 copyfile(path, temporary / path.name)
+            if made := synthetic_language(whole):
+                report = ImportReport("first", self._origin(whole), *whole.direction, synthetic=made)
+                report.kept = {"train": self.train}
+                report.save(temporary)
             write_lines(temporary / _FIRST, json.dumps(self._origin(whole), indent=2).splitlines())
 
     def _origin(self, whole: ParallelCorpus) -> dict[str, Any]:

@@ -141,8 +141,8 @@ def is_too_long(sentence: str, max_words: int) -> bool:
 
 
 def is_copied(pair: Pair) -> bool:
-    """Return whether both sides are the same, whatever their case and white space."""
-    return normalise(pair[0]) == normalise(pair[1])
+    """Return whether both sides are the same, whatever their case and white space, and not blank."""
+    return normalise(pair[0]) == normalise(pair[1]) != ""
 
 
 def is_in_other_script(sentence: str, language: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import Limits, Marks, clean, digest, sentence_digests, without_leaks
 from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import ImportReport
+from nmtlab.text.corpora.corpus_builder import ImportReport, synthetic_language
 from nmtlab.text.corpora.lines import MAX_WORDS, new_folder, write_pairs
 
 SURPLUS = "more than wanted"
@@ -97,7 +97,14 @@ def _report(parts: Sequence[ParallelCorpus]) -> ImportReport:
         for split in SPLITS[1:]
         if split in part.splits and (further := len(part.references(split)) - 1)
     }
+    made = {language for part in parts if (language := synthetic_language(part))}
+    if len(made) > 1:
+        raise CorpusError(
+            "text made by a system on the source side of one part, and on the target side of another",
+            "name them apart in the recipe, as more_corpora",
+        )
     report = ImportReport("join", {"parts": [part.name for part in parts]}, first.source, first.target)
+    report.synthetic = next(iter(made), "")
     report.options["references_left_out"] = references
     return report
 

@@ -41,6 +41,7 @@ class ImportReport:
         kept: pairs or lines written, by split.
         dropped: pairs or lines dropped, by stage (`INPUT` or a split) and reason.
         checksum: that of the corpus, as `ParallelCorpus.checksum`.
+        synthetic: code of the language whose text was made by a system, in a corpus made from such a one too; or empty.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class ImportReport:
     kept: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, Counter[str]] = field(default_factory=lambda: {where: Counter() for where in (INPUT, *SPLITS)})
     checksum: str = ""
+    synthetic: str = ""
 
     def __post_init__(self) -> None:
         for language in (self.source,) if self.kind == MONOLINGUAL else (self.source, self.target):
@@ -80,15 +82,14 @@ def synthetic_language(corpus: ParallelCorpus) -> str:
     """Return the language of a corpus in which its text was made by a system, as its `import.json` says; or empty."""
     path = corpus.folder / REPORT
     made = read_json(path, dict, f"import {corpus.name} again") if path.is_file() else {}
-    if made.get("kind") != TRANSLATED:
-        return ""
-    return corpus.source if made["origin"]["language"] == corpus.target else corpus.target
+    return made.get("synthetic", "")
 
 
 def copy_held_out(corpus: ParallelCorpus, folder: Path) -> dict[str, int]:
-    """Copy dev and test with their gold data into another corpus' folder; return their numbers of pairs."""
+    """Copy dev and test with documents and gold data into another corpus' folder; return their numbers of pairs."""
     held_out = {split: corpus.count(split) for split in corpus.splits if split != "train"}
-    for path in chain.from_iterable(map(corpus.files, held_out)):
+    documents = (corpus.folder / f"{split}.documents" for split in held_out if corpus.has_documents(split))
+    for path in (*chain.from_iterable(map(corpus.files, held_out)), *documents):
         shutil.copyfile(path, folder / path.name)
     for path in chain.from_iterable((corpus.folder / "gold").glob(f"{split}.*") for split in held_out):
         (folder / "gold").mkdir(exist_ok=True)

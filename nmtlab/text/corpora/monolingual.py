@@ -51,8 +51,10 @@ class MonolingualCorpus:
         return read_lines(self._file())
 
     def count(self) -> int:
-        """Return the number of lines; raises as `lines`."""
-        return sum(1 for _ in self.lines())
+        """Return the number of lines; raises as `lines`, or `CorpusError` if there is none."""
+        if not (number := sum(1 for _ in self.lines())):
+            raise CorpusError(f"{self._file()}: empty", "add its text")
+        return number
 
     def checksum(self) -> str:
         """Return the SHA-256 of the text, independent of compression."""

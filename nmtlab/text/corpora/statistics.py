@@ -70,6 +70,7 @@ def suspects(corpus: ParallelCorpus, is_other: IsOther | None = None) -> pd.Data
 def line_statistics(corpus: MonolingualCorpus) -> pd.DataFrame:
     """Return the table of `statistics` for monolingual text: one row, of the split train and the side `text`."""
     row = {"split": "train", "side": "text", "language": corpus.language}
+    corpus.count()  # which refuses an empty one
     types, lengths = _counts(corpus.lines())
     return pd.DataFrame([row | _summary(types, lengths) | _novelty(types, None)])
 

@@ -22,6 +22,8 @@ Noise = Callable[..., Iterator[Pair]]
 def misaligned(pairs: Sequence[Pair], random: Generator) -> Iterator[Pair]:
     """Yield sources with the target of another pair, never an equal one; each round uses every target once.
 
+    Where a source has several targets, the other one may be right too.
+
     Raises:
         CorpusError: more than half of the targets are equal.
     """
