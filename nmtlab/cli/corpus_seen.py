@@ -65,7 +65,7 @@ def print_seen(run: Run, corpus: ParallelCorpus, as_json: bool) -> None:
     if as_json:
         print_answer(CorpusSeen(name=corpus.name, run=run.name, sides=[_answer(*one) for one in sides]))
         return
-    columns = ["split", "language", "words", "tokens", "pieces a word", "UNK", "read only"]
+    columns = ["split", "language", "words", "tokens", "pieces per word", "UNK", "read only"]
     rows = [[split, side.language, f"{side.words:,}", f"{side.tokens:,}", *_shares(side)] for split, side in sides]
     print_table(f"{corpus.name} as {run.name} sees it", columns, rows, set(columns[2:]))
     for split, side in sides:

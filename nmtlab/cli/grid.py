@@ -56,12 +56,16 @@ def grid(
     if estimate:
         print_estimate(table, GRID, workspace, as_json)
         return
-    made = make_table(table, GRID, workspace, table.name, workers, engine, as_json)
+    files: list[Path] = []
+
+    def write() -> None:  # before scores from elsewhere are read, which a new run does not have yet
+        if translations is not None:
+            files.extend(write_translations(table, GRID, workspace, translations))
+
+    made = make_table(table, GRID, workspace, table.name, workers, engine, as_json, trained=write)
     notes = [f"  {decision}" for decision in made.results.decisions]
     text = f"{made.results.command}\n\n{printed(*made.results.sheet)}" + "".join(f"{note}\n" for note in notes)
-    files = save_grid(made.results, file, text)
-    if translations is not None:
-        files += write_translations(table, GRID, workspace, translations)
+    files += save_grid(made.results, file, text)
     if html is not None:
         write_text(html, _page(made.results))
         files.append(html)

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
@@ -150,6 +150,7 @@ def make_table(
     engine: EngineName,
     as_json: bool,
     asked: "Sequence[Question]" = (),
+    trained: "Callable[[], None]" = lambda: None,
 ) -> Made:
     """Run the cells of a table that are not complete, with a bar, and collect what there is.
 
@@ -159,6 +160,7 @@ def make_table(
         workers, engine: see the options of the same names.
         as_json: whether standard output is kept for an answer in JSON.
         asked: as for `Results.collect`.
+        trained: called after the trainings, before their results are collected.
     """
     from nmtlab.cli.grid_bar import GridBar  # these load torch
     from nmtlab.grids.results.results import Results
@@ -168,6 +170,7 @@ def make_table(
     bar, should_stop = GridBar(label, workers, sys.stderr if as_json else sys.stdout), interrupted()
     problems = run_grid(cells_of(table, scale), workspace, _engine(engine, workers), bar, should_stop)
     bar.close()
+    trained()
     results = Results.collect(table, scale, workspace, asked, bar.left_out)
     return Made(results, [one.problem for one in problems], should_stop())
 

@@ -70,3 +70,8 @@ class TransferSettings(Section):
             given, absent = ("add_tag", "like") if self.add_tag else ("like", "add_tag")
             raise ValueError(f"{given} needs {absent}: the new tag, and the language whose vector it begins with")
         return self
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """What is done with each part, without adapters."""
+        return self.source_embedding, self.encoder, self.decoder, self.target_embedding, self.output

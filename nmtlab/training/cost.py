@@ -44,6 +44,9 @@ and rounded up by a tenth).
 _MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
 """Numbers that an optimiser keeps for each weight."""
 
+_TAUGHT = 5
+"""Times the logits are kept with a teacher: its logits, its probabilities, log-probabilities and their product, too."""
+
 _ANCHORED = {"none": 0, "l2": 1, "ewc": 2}
 """Numbers that hold each trained weight near that of the parent."""
 
@@ -146,7 +149,7 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
         weights=(parameters * (2 if recipe.teacher else 1) + beside * trained) * mib,
         gradients=trained * mib,
         optimiser=_MOMENTS[recipe.training.optimiser] * trained * mib,
-        activations=padded * (wide + len(model.output_ids) / 2) * mib,
+        activations=padded * (wide + (_TAUGHT if recipe.teacher else 1) * len(model.output_ids) / 2) * mib,
     )
 
 

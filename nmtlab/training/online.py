@@ -49,8 +49,8 @@ class NotFiniteError(NmtlabError):
 class OnlineModel:
     """A copy of a model that learns from pairs, one after the other.
 
-    Objective, dropout and clipping are those of its training. Dropout depends on the seed of the training, the name and
-    how many steps were made.
+    All weights learn, those that were frozen too, by the cross-entropy of the training, without teacher or anchor, and
+    with its dropout and clipping. Dropout depends on the seed of the training, the name and how many steps were made.
 
     Args:
         system: with the model, which stays as it is.
@@ -60,6 +60,8 @@ class OnlineModel:
 
     def __init__(self, system: Translator[TranslationModel], recipe: Recipe, name: str = "") -> None:
         model = copy.deepcopy(system.model).requires_grad_()
+        if next(model.parameters()).element_size() < 4:
+            model.float()  # small steps would be lost in half precision
         self.translator = Translator(model, system.pipeline, system.settings)
         self._stepper = Stepper(model, _online(recipe, name), system.pipeline, Group())
         self._steps = 0
@@ -87,13 +89,19 @@ class OnlineModel:
             return
         model = self.translator.model.requires_grad_().train()
         before = [parameter.detach().clone() for parameter in model.parameters()]
-        for pair in epochs * pairs:
-            self._steps += 1
-            self._stepper.update(self._steps, [self._batch([pair])], rate)
-        model.requires_grad_(False).eval()
-        if not self.log_probs(pairs).isfinite().all():
-            for parameter, values in zip(model.parameters(), before, strict=True):
-                parameter.copy_(values)
+        finite = False
+        try:
+            for pair in epochs * pairs:
+                self._steps += 1
+                self._stepper.update(self._steps, [self._batch([pair])], rate)
+            model.requires_grad_(False).eval()
+            finite = bool(self.log_probs(pairs).isfinite().all())
+        finally:
+            model.requires_grad_(False).eval()
+            if not finite:
+                for parameter, values in zip(model.parameters(), before, strict=True):
+                    parameter.copy_(values)
+        if not finite:
             raise NotFiniteError(f"learning rate {rate:g}: the loss is not finite any more", "choose a smaller one")
 
     def _batch(self, pairs: Sequence[Pair]) -> Batch[np.ndarray]:

@@ -21,6 +21,7 @@ from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import Which
 from nmtlab.text.checks.inspection import shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.segmentation.extending import has_bytes, known_languages, with_language, with_letters
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tags import language_tag, origin_tag
@@ -137,9 +138,11 @@ def _check_additions(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorp
         raise RunError(f"{where}: its types are words, to which no letter can be added", "leave out --add-letters")
     if settings.add_letters and all(map(has_bytes, (parent.pipeline.source, parent.pipeline.target))):
         raise RunError(f"{where}: writes unknown letters as bytes, so that none is UNK", "leave out --add-letters")
-    frozen = "freeze" in (settings.source_embedding, settings.target_embedding)
+    imported = parent.recipe.text.segmentation == "imported"  # whose output rows are its embeddings
+    tables = (settings.source_embedding, settings.target_embedding, *([] if imported else [settings.output]))
+    frozen = "freeze" in tables
     if settings.add_letters and (recipe.model.low_rank or frozen):
-        field = "transfer.source_embedding and transfer.target_embedding" if frozen else "model.lora_rank"
+        field = "transfer.source_embedding, target_embedding or output" if frozen else "model.lora_rank"
         raise RunError(
             f"{where}: the vectors of new letters would not be trained, by {field}",
             "set them to tune" if frozen else "train all weights: --recipe fine-tune",
@@ -152,10 +155,10 @@ def _check_additions(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorp
         raise RunError(f"{where}: has no tags of languages", "leave out --add-tag")
     if language in known:
         remedy = _with_language(parent, "source" if "source" in sides else "target", language)
-        raise RunError(f"{where}: has a tag of {language}", remedy or "leave out --add-tag")
+        raise RunError(f"{where}: has a tag for {language}", remedy or "leave out --add-tag")
     if settings.like not in known:
         raise RunError(
-            f"--like {settings.like}: parent {parent.name!r} has no tag of it", f"choose from {', '.join(known)}"
+            f"--like {settings.like}: parent {parent.name!r} has no tag for it", f"choose from {', '.join(known)}"
         )
     if not sides & tagged:
         raise RunError(f"--add-tag {language}: no text is in it, or none translates into it", "leave it out")
@@ -202,8 +205,11 @@ def _check_optimiser_is_kept(parent: Run, recipe: Recipe) -> None:
             f"{where}: has no state of its optimiser, which only runs trained here have",
             "leave out transfer.keep_optimiser, or choose another parent",
         )
-    if recipe.transfer.add_letters or recipe.transfer.add_tag:
-        raise RunError(f"{where}: its optimiser has no state of what is added", "leave out transfer.keep_optimiser")
+    uses, before = ({*one.transfer.uses, one.transfer.adapters} for one in (recipe, parent.recipe))
+    grown = (recipe.model.adapters and not parent.recipe.model.adapters) or parent.recipe.model.low_rank
+    if uses != {"tune"} or "freeze" in before or grown:
+        problem = f"{where}: the state of its optimiser is not that of the parameters which the child trains"
+        raise RunError(problem, "leave out transfer.keep_optimiser, or train all parts that the parent has trained")
     ours, theirs = recipe.training.optimiser, parent.recipe.training.optimiser
     if ours != theirs:
         raise RunError(
@@ -275,7 +281,8 @@ def target_overlap(texts: Iterable[ParallelCorpus], corpus: ParallelCorpus) -> d
     """Count the child's dev and test sentences whose target side is in training texts: split -> number, if any."""
     found: Counter[str] = Counter()
     for text in texts:
-        if text.checksum() != corpus.checksum():  # its own text is compared pair by pair
+        made = synthetic_language(text) == text.target
+        if not made and text.checksum() != corpus.checksum():  # its own text is compared pair by pair
             found.update(shared_targets(text, corpus))
     return dict(found)
 
@@ -312,8 +319,10 @@ def child_at_start(child: Run, parent: Run) -> TranslationModel:
     if inheritance is None:
         raise RunError(f"run {child.name!r}: did not start from a parent", "choose a run trained with --parent")
     which = inherited_checkpoint(settings)
-    there = parent.checkpoints.original_digest if which == "best" else parent.checkpoints.digest_of(which)
-    if inheritance["weights"] != there:
+    digests = {parent.checkpoints.digest_of(which)}
+    if which == "best":
+        digests.add(parent.checkpoints.original_digest)  # of a run that has been packed since
+    if inheritance["weights"] not in digests:
         raise RunError(
             f"run {child.name!r}: did not start from the weights of {parent.name!r}",
             f"choose its parent, {inheritance['parent']!r}, as it was then",
@@ -341,7 +350,7 @@ def inherit(
     """
     parameters, weights = dict(model.named_parameters()), merged(weights)
     rows = parent_rows(model, pipeline, parent, settings, seed)
-    reserved = {"source": pipeline.source.vocabulary.reserved, "target": pipeline.target.vocabulary.reserved}
+    reserved = {side: int((~getattr(pipeline, side).vocabulary.is_text).sum()) for side in ("source", "target")}
     report, low_rank = [], any(map(is_low_rank, parameters))
     for name, parameter in parameters.items():
         of, side = part(name), vocabulary_side(name)

@@ -65,7 +65,7 @@ def test_reset_forgets_all_corrections(page):
     page.rate.value = 0.3
     correct(page, 1, CORRECTION)
     assert page._translations[0] == CORRECTION
-    page._reset()
+    page._forget()
     assert page._translations == before
     assert page.changed.value == ""
     correct(page, 1, CORRECTION)

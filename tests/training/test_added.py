@@ -308,7 +308,7 @@ def test_a_text_in_another_language_is_refused_with_the_tag_that_it_needs(here):
         (
             "nllb",
             {"add_tag": "bar_Latn", "like": "ita_Latn"},
-            "--like ita_Latn: parent 'nllb' has no tag of it; choose from",
+            "--like ita_Latn: parent 'nllb' has no tag for it; choose from",
         ),
         ("nllb", {"add_tag": "ita_Latn", "like": "deu_Latn"}, "is in bar_Latn"),
         ("both", {"add_tag": "bar_Latn", "like": "de"}, "translates into en, de, the child into eng_Latn"),
@@ -326,7 +326,7 @@ def test_a_tag_that_is_known_is_not_added(here, tmp_path):
     for split in ("train", "dev", "test"):
         (folder / f"{split}.bar_Latn").rename(folder / f"{split}.fra_Latn")
     message = refused(here, recipe_from(run_of(here, "nllb"), **changes), ParallelCorpus.open(folder))
-    assert "has a tag of fra_Latn; import the model again with --source fra_Latn too" in message
+    assert "has a tag for fra_Latn; import the model again with --source fra_Latn too" in message
 
 
 def test_letters_that_could_not_be_trained_are_refused(here):

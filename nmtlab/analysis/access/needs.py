@@ -62,17 +62,20 @@ def continued_from(run: Run) -> Run:
     """Return the run that a run went on from, from the same folder of runs.
 
     Raises:
-        RunError: there is none, it is not there, or another model has its name now.
+        RunError: there is none, it is not there, another model has its name now, or the run went on from weights that
+            are not its best.
     """
     parent = parent_of(run)
-    kept = run.recipe.transfer.keep_optimiser
-    there = parent.checkpoints.digest_of("last") if kept else parent.checkpoints.original_digest
-    if (run.inheritance or {}).get("weights") != there:
-        raise RunError(
-            f"run {run.name!r}: went on from another model than the one that is called {parent.name!r} now",
-            "put the earlier one back under that name",
-        )
-    return parent
+    best = {parent.checkpoints.original_digest, parent.checkpoints.digest}  # of a packed run, in half precision too
+    if (run.inheritance or {}).get("weights") in best:
+        return parent
+    if run.recipe.transfer.keep_optimiser:
+        problem = f"run {run.name!r}: went on from the last weights of {parent.name!r}, which are not its best"
+        raise RunError(problem, "choose a run that went on from the best, without transfer.keep_optimiser")
+    raise RunError(
+        f"run {run.name!r}: went on from another model than the one that is called {parent.name!r} now",
+        "put the earlier one back under that name",
+    )
 
 
 def check_same_types(run: Run, parent: Run) -> None:

@@ -102,7 +102,7 @@ def document_translations(
 
 
 def gain_on_the_rest(found: pd.DataFrame) -> pd.DataFrame:
-    """Return how much better the rest of the documents is translated after some sentences.
+    """Return how much better the rest of the documents is translated after some sentences, by the first references.
 
     Args:
         found: rows of `document_translations` of one run.

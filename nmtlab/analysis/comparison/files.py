@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, FiniteFloat
 
 from nmtlab.analysis.comparison.compared import Frequency, Given
 from nmtlab.errors import CorpusError, NmtlabError
@@ -205,7 +205,7 @@ def check_directions(scores: Sequence[Given], lower_is_better: Sequence[str]) ->
 
 
 class _OfComet(BaseModel):
-    COMET: float
+    COMET: FiniteFloat
 
 
 def _from_comet(file: BinaryIO, where: str) -> dict[str, list[float]]:

@@ -114,6 +114,10 @@ class ChangedPage(Page):
         except RunError as error:
             self.hint.say(str(error))
             return
+        parent, direction = self._both[0], child.direction
+        if not parent.translates(*direction):
+            self.hint.say(f"{parent.name} does not translate {' to '.join(direction)}: no text shows both.")
+            return
         self._texts = self._tests()
         self.hint.say("" if self._texts else _NO_TEXT)
 

@@ -28,6 +28,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import readable, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import number
+from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import is_blank, one_line
 from nmtlab.text.segmentation.tokenizers import Words
@@ -85,6 +86,7 @@ class CorrectPage(Page):
         self._workspace = workspace
         self._documents: dict[str, Document] = {}
         self._shown, self._corrected = Document([], []), dict[int, str]()
+        self._begun: tuple[object, ...] | None = None
         self._translations: list[str] = []
         self._model: OnlineModel | None = None
         none = "No run with weights yet: train one on the page Train."
@@ -106,7 +108,7 @@ class CorrectPage(Page):
         self.table = Table("Translations: select the one to correct", pick="one", height="24em")
         go_on = button("Correct and go on", self._correct, self.guarded, button_style="primary")
         self.take = button("Take the reference", self._take, self.guarded)
-        reset = button("Reset", self._reset, self.guarded, tooltip="Forget all corrections")
+        reset = button("Reset", self._forget, self.guarded, tooltip="Forget all corrections")
         state = {
             "runs": self.runs.table, "document": self.document, "text": self.typed, "rate": self.rate,
             "epochs": self.epochs, "line": self.table,
@@ -115,7 +117,7 @@ class CorrectPage(Page):
         whole = ViewSection(self._stored, ("runs",), "BLEU of whole texts")
         sections = [
             Section(("runs",), (), self._offer),
-            Section(text, (self.answer, self.changed, self.hint, self.table), self._reset),
+            Section(text, (self.answer, self.changed, self.hint, self.table), self._begin),
             Section((*text, "line"), (), self._select),
         ]
         body = [
@@ -145,10 +147,18 @@ class CorrectPage(Page):
             return self._documents[self.document.value]
         return Document(list(filter(None, [example(run, self._workspace)])), [])
 
-    def _reset(self) -> None:
-        """Translate the document with the run's model."""
+    def _begin(self) -> None:
+        """Begin with the chosen document and run, or go on if they are the ones that are shown."""
+        run = self._run
+        shown = self._chosen(run) if run else Document([], [])
+        begun = (run.checkpoints.digest, run.direction, shown) if run else None
+        if begun is None or begun != self._begun:
+            self._begun, self._shown = begun, shown
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forget all corrections: translate the document with the run's model."""
         self._corrected, self._translations, self._model = {}, [], None
-        self._shown = self._chosen(self._run) if self._run else Document([], [])
         self.changed.clear()
         if not self._run or not self._shown.sources:
             self.answer.say("Type the sentences of a document." if self._run else "Select a run with weights.")
@@ -162,7 +172,7 @@ class CorrectPage(Page):
 
     @property
     def _is_cut(self) -> bool:
-        return len(self._shown.sources) == _MAX_LINES
+        return len(self._shown.sources) > _MAX_LINES
 
     def _list(self) -> None:
         lines = range(1, len(self._translations) + 1)
@@ -198,9 +208,10 @@ class CorrectPage(Page):
         model.learn(pair, self.rate.value, self.epochs.value)
         after = model.log_probs(pair).item()
         old, new = self._translations[line:], _translated(model.translator, self._shown.sources[line:])
-        self._translations[line - 1 :] = [correction, *new]
         self._corrected[line] = correction
-        both = enumerate(zip(old, new, strict=True), start=line + 1)
+        kept = [self._corrected.get(place, text) for place, text in enumerate(new, start=line + 1)]
+        self._translations[line - 1 :] = [correction, *kept]
+        both = enumerate(zip(old, kept, strict=True), start=line + 1)
         changes = {place: texts_of_line for place, texts_of_line in both if len(set(texts_of_line)) > 1}
         self.changed.show(changes, run.direction[1]) if changes else self.changed.clear()
         self.answer.say(_said(line, len(new), len(changes), before, after))
@@ -212,7 +223,7 @@ class CorrectPage(Page):
         answers = ADAPTATION.answers(self._run) if self._run else []
         if not answers:
             return None
-        found = pd.concat([one.frame().assign(run=_settings(one.question.arguments)) for one in answers])
+        found = pd.concat([one.frame().assign(run=_settings(one)) for one in answers])
         figure = with_subtitle(gain_figure(found), described_runs(self.runs.chosen))
         return View(adaptation_table(found), figure, finding=ADAPTATION.finding(found))
 
@@ -241,11 +252,14 @@ def _documents(name: str, text: Text) -> dict[str, Document]:
     return found
 
 
-def _settings(arguments: Mapping[str, object]) -> str:
-    """Return the settings of a stored adaptation, in words."""
+def _settings(answer: StoredAnswer) -> str:
+    """Return the text and the settings of a stored adaptation, in words."""
+    arguments = answer.question.arguments
     entries = arguments["dictionary"]
     words = f", dictionary of {len(entries)}" if isinstance(entries, list) and entries else ""
-    return f"rate {arguments['learning_rate']:g}, {arguments['epochs']} steps{words}"
+    of_words = f" at {arguments['dictionary_learning_rate']:g}, {arguments['dictionary_epochs']} steps" if words else ""
+    text = f"{arguments['corpus']['languages']} {arguments['split']}, {len(answer.frame()):,} sentences"
+    return f"{text}: rate {arguments['learning_rate']:g}, {arguments['epochs']} steps{words}{of_words}"
 
 
 def _said(line: int, following: int, changes: int, before: float, after: float) -> str:

@@ -130,12 +130,12 @@ class SyntheticCorpus:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start}
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start, "document": 0}
         if not folder.exists():
             write_corpus(
                 folder, [self.source], self.settings, train=self.train, dev=self.dev, test=self.test, start=self.start
             )
-        made = asdict(ArtificialSettings()) | _read(folder / "artificial.json")
+        made = asdict(ArtificialSettings()) | {"document": 0} | _read(folder / "artificial.json")
         _check_same(folder, made, {**asdict(self.settings), **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)
 
@@ -171,13 +171,13 @@ class SyntheticFamily:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start}
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start, "document": 0}
         settings = dict(self.relatives)
         if not folder.exists():
             write_corpus(
                 folder, list(settings), settings, train=self.train, dev=self.dev, test=self.test, start=self.start
             )
-        made = _read(folder / "artificial.json")
+        made = {"document": 0} | _read(folder / "artificial.json")
         for_all = asdict(ArtificialSettings()) | made
         grown = {code: for_all | made.get("relatives", {}).get(code, {}) for code in made.get("languages", ())}
         _check_same(folder, made, {"languages": list(settings), **sizes})

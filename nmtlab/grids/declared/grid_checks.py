@@ -50,7 +50,7 @@ def check_recipes_and_texts(file: GridFile, grid: Grid, workspace: Workspace) ->
     _check_recipes(file, grid)
     for number, scores in enumerate(grid.scores):
         if lost := next((path for path in scores.files.values() if not Path(file.beside(path)).is_file()), ""):
-            remedy = "write the translations with --translations, score them, and name the file"
+            remedy = "leave [[scores]] out until the translations, from --translations, have been scored"
             raise file.error(("scores", number, "files"), f"no file {lost!r}", remedy)
     folders: dict[str, Path] = {}
     for place, text in texts_of(grid):

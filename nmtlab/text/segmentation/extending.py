@@ -47,13 +47,17 @@ def with_letters(pipeline: Pipeline, corpora: Sequence[ParallelCorpus]) -> Pipel
     pipeline = pipeline.learned or pipeline
     sides = pipeline.source, pipeline.target
     found: tuple[set[str], set[str]] = set(), set()
+    allowed = np.any([*pipeline.allowed_by_language.values()], axis=0)
+    read_only: set[int] = set()  # letters of the target text that only the source had
     for corpus in corpora:
         for pair in usable_pairs(corpus, pipeline.settings.max_words, Counter()):
+            closed = (number for number in pipeline.target.encode([pair[1]])[0] if not allowed[number])
+            read_only.update(number for number in closed if len(pipeline.target.vocabulary.types[number]) == 1)
             for letters, side, line in zip(found, sides, pair, strict=True):
                 letters.update(unknown_letters(side, line))
     each = (found[0] | found[1],) * 2 if pipeline.joint else found
     source, target = (_with_letters(side, letters) for side, letters in zip(sides, each, strict=True))
-    generated = target.vocabulary.ids(sorted(found[1]))
+    generated = [*target.vocabulary.ids(sorted(found[1])), *sorted(read_only)]
     return replace(pipeline, source=source, target=target, inherited_targets=(*pipeline.inherited_targets, *generated))
 
 
