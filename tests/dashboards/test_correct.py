@@ -73,6 +73,16 @@ def test_reset_forgets_all_corrections(page):
     assert page._translations == [before[1]]
 
 
+def test_a_later_correction_and_all_of_them_outlive_an_earlier_one_and_a_refresh(page):
+    page.rate.value = 0.3
+    correct(page, 3, "the third line")
+    correct(page, 1, CORRECTION)
+    assert page._translations[2] == "the third line"
+    assert page.table.frame["corrected"].tolist() == ["yes", "", "yes"]
+    page._begin()
+    assert page._translations[0] == CORRECTION
+
+
 def test_the_reference_of_a_text_can_be_taken(page):
     page.typed.value = ""
     assert page.document.value.endswith("the first 20 sentences")

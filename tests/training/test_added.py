@@ -29,6 +29,7 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.segmentation.extending import with_letters
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tokenizers import ImportedSubwords
 from nmtlab.text.segmentation.vocabulary import UNK
@@ -132,6 +133,16 @@ def test_their_vectors_begin_as_the_mean_and_all_others_as_the_parents(parent, l
         if side:
             mean = before[torch.from_numpy(getattr(parent.pipeline, side).vocabulary.is_text)].mean(0)
             torch.testing.assert_close(ours[name][len(before) :], mean.expand_as(ours[name][len(before) :]))
+
+
+def test_a_letter_that_only_the_source_had_can_be_written_once_the_target_has_it(parent, lettered, here, tmp_path):
+    folder = Path(shutil.copytree(opened(here, "tiny").folder, tmp_path / "written"))
+    write_lines(folder / "train.en", [f"{line} ǂ" for line in opened(here, "tiny").lines("train", "en")])
+    (number,) = lettered.pipeline.target.vocabulary.ids(["ǂ"])
+    assert lettered.pipeline.target_allowed[number] == (parent.name == "opus")  # which has no mask
+    more = with_letters(lettered.pipeline, [ParallelCorpus.open(folder, "de", "en")])
+    assert more.target_allowed[number]
+    assert more.target.size == lettered.pipeline.target.size
 
 
 def test_what_changed_is_asked_of_the_types_that_both_have(parent, lettered, here):

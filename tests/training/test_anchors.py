@@ -393,6 +393,8 @@ def test_a_training_with_the_parents_optimiser_goes_on_exactly(here):
 
 # What is refused
 
+PARTS = [f"transfer.{part}" for part in ("source_embedding", "encoder", "decoder", "target_embedding", "output")]
+
 
 def refused(here: Workspace, recipe: Recipe, name: str = "refused", **more) -> str:
     with pytest.raises(NmtlabError) as error:
@@ -408,6 +410,8 @@ def test_a_parent_without_a_fitting_optimiser_state_is_refused(here):
         "was trained with adam, whose state sgd cannot go on with; train the child with --set training.optimiser=adam"
     )
     assert message in refused(here, sgd)
+    reset = recipe.with_changes({"transfer.encoder": "reset"})
+    assert "is not that of the parameters which the child trains; leave out transfer.keep_opt" in refused(here, reset)
     path = Run(here.runs / "parent").checkpoints.optimiser_path(20)
     path.rename(path.with_suffix(".away"))
     try:
@@ -466,6 +470,13 @@ def test_a_run_is_not_resumed_with_another_teacher(here, tiny_recipe):
         ({"transfer.keep_optimiser": True}, "transfer.keep_optimiser needs a run to go on from"),
         ({**EWC, "transfer.continued": True, "model.lora_rank": 2}, "transfer.anchor is of a parent's weights"),
         ({"transfer.anchor": "l3"}, "'none', 'l2' or 'ewc'"),
+        ({"transfer.anchor_weight": 5.0}, "transfer.anchor_weight is set, but transfer.anchor is none"),
+        ({**L2, "transfer.continued": True, "transfer.add_letters": True}, "nothing of what transfer.add_letters adds"),
+        (
+            {"training.teacher_weight": 0.1, "transfer.continued": True, "transfer.add_letters": True},
+            "training.teacher_weight knows nothing of what transfer.add_letters adds",
+        ),
+        ({**L2, "transfer.continued": True, **dict.fromkeys(PARTS, "freeze")}, "of the parent, which is nothing"),
     ],
 )
 def test_a_recipe_that_lacks_what_an_anchor_needs_is_refused(tiny_recipe, changes, message):
