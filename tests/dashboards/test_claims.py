@@ -258,6 +258,6 @@ def test_chosen_runs_lead_to_the_pages_that_can_show_them_with_those_that_they_c
         **dict.fromkeys(("norms", "logits", "attention", "dynamics", "gradients"), turkish),
         **dict.fromkeys(("search", "searches", "detached", "translate"), turkish),
         "lexicon": [names[3]],
-        "depth": [names[2]], "compare": [names[0]],
+        "depth": [names[2]], "compare": [names[0]], "correct": [names[1]],
     }  # fmt: skip
     assert [page_of(link) for link in hrefs(links_to([open_run(names[0], CHECKOUT)]))] == ["compare"]
