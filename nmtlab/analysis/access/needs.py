@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.family import NO_DECODER
+from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def check_needs(run: Run, needs: Iterable[Need]) -> None:
 
 
 def parent_of(run: Run) -> Run:
-    """Return the parent of a run, from the same folder of runs.
+    """Return the parent of a run, from the same folder of runs or packed in the same workspace.
 
     Raises:
         RunError: it has no parent, or the parent is not there.
@@ -53,13 +55,15 @@ def parent_of(run: Run) -> Run:
     if run.inheritance is None:
         raise RunError(f"run {run.name!r}: has no parent", "choose a run trained with --parent")
     folder = run.folder.parent / run.inheritance["parent"]
-    if not folder.is_dir():
-        raise RunError(f"run {run.name!r}: its parent {folder.name!r} is not here", "put the parent's run beside it")
-    return Run(folder)
+    if folder.is_dir():
+        return Run(folder)
+    if packed := open_packed(folder.name, Workspace(run.folder.parents[1])):
+        return packed
+    raise RunError(f"run {run.name!r}: its parent {folder.name!r} is not here", "put the parent's run beside it")
 
 
 def continued_from(run: Run) -> Run:
-    """Return the run that a run went on from, from the same folder of runs.
+    """Return the run that a run went on from, as `parent_of` finds it.
 
     Raises:
         RunError: there is none, it is not there, another model has its name now, or the run went on from weights that

@@ -139,6 +139,7 @@ class ChangedPage(Page):
     def _score(self) -> None:
         """Show the scores of stored translations, and make those that are not stored yet."""
         if not self._both:
+            self.answer.say("" if self.runs.first else _NONE)
             return
         missing = [
             (run, text) for text in self._texts for run in self._both
