@@ -76,6 +76,7 @@ def test_a_language_that_the_run_does_not_know_is_refused(nmtlab, many):
     assert said == (2, "", "nmtlab: run 'many': does not translate de to uz; choose from de-en, en-de, nl-en\n")
 
 
+@pytest.mark.full
 def test_a_run_is_evaluated_in_its_first_direction_in_another_or_in_all(nmtlab, many):
     first = nmtlab("evaluate", "many").out
     assert first.startswith("many on tiny test (de to en, ")

@@ -209,6 +209,7 @@ def uploaded(name: str, text: str) -> dict:
     return {"name": name, "type": "", "size": len(text), "content": text.encode(), "last_modified": datetime.now(UTC)}
 
 
+@pytest.mark.full
 def test_scores_and_labels_from_elsewhere_are_shown_as_those_of_sentences(page):
     assert page.scale.layout.display == "none"
     lines = "".join(f"{line % 7}\t{line % 5}\n" for line in range(200))

@@ -289,6 +289,7 @@ def test_an_address_keeps_sentence_beam_step_and_ranking(here):
     assert page._browser.query == query
 
 
+@pytest.mark.full
 def test_a_run_without_its_text_has_an_example(tmp_path):
     workspace = Workspace(tmp_path)
     link_packed("multi30k-de-en.small", workspace)
@@ -303,6 +304,7 @@ def test_a_run_without_its_text_has_an_example(tmp_path):
     assert len(whole.curves.figure.data) == 10  # by log-probability and length-normalised, in five panels
 
 
+@pytest.mark.full
 def test_the_page_opens_at_a_sentence_whose_most_probable_translation_is_empty_and_proves_it(tmp_path):
     link_packed("multi30k-de-en.small", Workspace(tmp_path))
     page = SearchPage(Workspace(tmp_path))

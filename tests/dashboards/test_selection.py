@@ -234,6 +234,7 @@ def test_links_take_sentence_and_token_along_and_other_pages_open_with_them(open
         assert state["runs"] == [f"{TIED},{LEX}"]
 
 
+@pytest.mark.full
 def test_a_system_that_lacks_the_text_gets_the_sentence_typed(opened):
     page = opened("attention", address((TIED, LEX), token="source:2:öğleden"))
     (link,) = [one["href"] for one in page.selection.links if one["page"] == "Lexicon"]

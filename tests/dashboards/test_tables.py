@@ -286,6 +286,7 @@ def test_a_point_of_the_figure_leads_to_its_line(page):
     assert page.trainings.table.frame["recipe"].tolist() == ["fixnorm-lex"] * 3
 
 
+@pytest.mark.full
 def test_an_address_opens_a_training_of_a_table(here):
     first = unfolded(TablesPage(here))
     chosen = "table=table-3.6.small&measure=test-bleu&draw=value&line=qaa-en+%C2%B7+tied"

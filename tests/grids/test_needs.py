@@ -110,6 +110,7 @@ def test_a_cell_waits_for_all_that_it_needs(table):
 # A need that diverges
 
 
+@pytest.mark.full
 def test_what_needs_a_training_that_diverged_is_told_of_and_the_others_are_made(table, space):
     cells = by_column(table)
     lost = cells["lost"].needs[0].cell.run
