@@ -17,7 +17,7 @@ from nmtlab.search.searches import Sample
 from nmtlab.systems import open_system
 from nmtlab.text.corpora.cleaning import BLANK_LINE, COPIED, is_copied
 from nmtlab.text.corpora.corpus import Direction, Pair
-from nmtlab.text.corpora.corpus_builder import TRANSLATED, ImportReport
+from nmtlab.text.corpora.corpus_builder import ImportReport
 from nmtlab.text.corpora.lines import is_blank, new_folder, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus, sampled
 from nmtlab.translation import System
@@ -128,7 +128,7 @@ def write_translated(
     name, direction = made_by["run"], system.languages
     _check_language(name, direction, text)
     origin = {**made_by, "pipeline": system.pipeline.checksum(), "text": text.name, "language": text.language}
-    report = ImportReport(TRANSLATED, {**origin, "checksum": text.checksum()}, *settings.directed(direction))
+    report = ImportReport("translated", {**origin, "checksum": text.checksum()}, *settings.directed(direction))
     report.synthetic = direction[1]
     total = text.count()
     lines = sampled(text.lines(), total, settings.limit or total, settings.seed)

@@ -22,7 +22,7 @@ from nmtlab.runs.tensors import Which
 from nmtlab.text.checks.inspection import shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import synthetic_language
-from nmtlab.text.segmentation.extending import has_bytes, known_languages, with_language, with_letters
+from nmtlab.text.segmentation.extending import has_bytes, known_languages, tagged_sides, with_language, with_letters
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tags import language_tag, origin_tag
 from nmtlab.text.segmentation.vocabulary import Vocabulary
@@ -149,7 +149,7 @@ def _check_additions(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorp
         )
     if not (language := settings.add_tag):
         return
-    known, tagged = known_languages(parent.pipeline), _tagged_sides(parent)
+    known, tagged = known_languages(parent.pipeline), tagged_sides(parent.pipeline)
     sides = {side for one in trained for side in ("source", "target") if getattr(one, side) == language}
     if not known:
         raise RunError(f"{where}: has no tags of languages", "leave out --add-tag")
@@ -182,17 +182,12 @@ def continued_pipeline(parent: Run, settings: TransferSettings, trained: Sequenc
     return pipeline
 
 
-def _tagged_sides(parent: Run) -> set[str]:
-    """Return the sides whose languages a parent's tags name."""
-    return {"own": {"source", "target"}, "none": set()}.get(parent.recipe.text.target_tag, {"target"})
-
-
 def _with_language(parent: Run, side: str, language: str, continued: bool = True) -> str:
     """Return how a parent gets a language: imported again, or with a new tag; empty if it cannot."""
     tags = known_languages(parent.pipeline)
     if language in tags and parent.recipe.text.segmentation == "imported":
         return f"import the model again with --{side} {language} too"
-    if tags and continued and language not in tags and side in _tagged_sides(parent):
+    if tags and continued and language not in tags and side in tagged_sides(parent.pipeline):
         return f"give it a tag: --add-tag {language} --like LANGUAGE, one of {', '.join(tags)}"
     return ""
 

@@ -109,7 +109,7 @@ def test_a_training_refuses_synthetic_pairs_with_a_target_of_dev(workspace):
     made = text_in(workspace, "made", gl=["other", "x"], en=["One", "two"])
     corpora = [ParallelCorpus.open(folder), ParallelCorpus.open(made)]
     assert check_texts(corpora)[1] == {}  # as ever: pairs are compared
-    write_lines(made / "import.json", [json.dumps({"kind": "translated", "origin": {"language": "en"}})])
+    write_lines(made / "import.json", [json.dumps({"kind": "translated", "synthetic": "gl"})])
     with pytest.raises(CorpusError, match="1 en sentence of dev is in the training text of another corpus"):
         check_texts(corpora)
     assert check_texts(corpora, allow_overlap=True)[1] == {"dev (target side, in another corpus)": 1}

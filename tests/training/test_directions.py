@@ -254,7 +254,7 @@ def test_a_text_made_by_a_system_is_never_reversed(here, tiny, tiny_recipe):
     made = here.data / "corpora" / "made"
     write_lines(made / "train.de", ["ein hund"])
     write_lines(made / "train.en", ["a dog"])
-    facts = {"kind": "translated", "origin": {"language": "de"}}
+    facts = {"kind": "translated", "synthetic": "en"}
     (made / "import.json").write_text(json.dumps(facts), encoding="utf-8")
     way = {"name": "made", "source": "en", "target": "de"}
     named = tiny_recipe.with_changes({"more_corpora": [way, {"name": "upper", **ONE_WAY}]})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.segmentation.extending import has_bytes, known_languages, unknown_letters, unknown_pieces
+from nmtlab.text.segmentation.extending import has_bytes, known_languages, tagged_sides, unknown_letters, unknown_pieces
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
 from nmtlab.text.segmentation.vocabulary import UNK
@@ -68,13 +68,12 @@ def _seen(pipeline: Pipeline, name: str, side: Side, language: str, lines: Seque
     masks = pipeline.allowed_by_language
     allowed = [masks[language]] if language in masks else [*masks.values()]
     unwritten = counts[~np.any(allowed, axis=0)].sum() if name == "target" else 0
-    named = {"own": ("source", "target"), "none": ()}.get(pipeline.settings.target_tag, ("target",))
     tags = known_languages(pipeline)
     return SeenSide(
         side=name,
         language=language,
         known=language in side.languages,
-        tag=language in tags if tags and name in named else None,
+        tag=language in tags if tags and name in tagged_sides(pipeline) else None,
         words=sum(len(line.split()) for line in lines),
         tokens=int(counts.sum()),
         unknown=int(counts[UNK]),

@@ -22,8 +22,6 @@ from nmtlab.text.corpora.splitting import HoldOut, divide, hash_position
 REPORT = "import.json"
 MONOLINGUAL = "mono"
 """Kind of a corpus in one language."""
-TRANSLATED = "translated"
-"""Kind of a corpus one side of which was made by a system."""
 INPUT = "input"
 """Key of pairs dropped before the text was split."""
 

@@ -87,6 +87,11 @@ def known_languages(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(tagged_language(tag, form) for tag in tags)
 
 
+def tagged_sides(pipeline: Pipeline) -> set[str]:
+    """Return the sides, `source` and `target`, whose languages a pipeline's tags name."""
+    return {"own": {"source", "target"}, "none": set()}.get(pipeline.settings.target_tag, {"target"})
+
+
 def _with_letters(side: Side, letters: set[str]) -> Side:
     if not isinstance(side.tokenizer, (Subwords, ImportedSubwords)):
         return side
