@@ -282,6 +282,7 @@ def test_a_merged_model_is_the_unmerged_one(low_rank, here):
     torch.testing.assert_close(opened_weights[name].double(), together.get_parameter(name), atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.full  # two more trainings, and an export
 def test_low_rank_changes_are_exported_and_continued_as_merged(low_rank, here, tmp_path):
     again = train(f"{low_rank.name}-2", recipe_from(low_rank, model__lora_rank=0), opened(here), here)
     recipe = recipe_from(low_rank)

@@ -86,7 +86,10 @@ def test_a_killed_training_resumes_with_the_same_losses(changes, trained, tiny_c
     ]
 
 
-@pytest.mark.parametrize("schedule", ["inverse-sqrt", "validation-decay", "no-warmup"])
+@pytest.mark.parametrize(
+    "schedule",
+    ["inverse-sqrt", *(pytest.param(name, marks=pytest.mark.full) for name in ("validation-decay", "no-warmup"))],
+)
 def test_a_stopped_training_resumes_in_the_middle_of_an_epoch(schedule, tiny_corpus, tiny_recipe, workspace):
     recipe = tiny_recipe.with_changes(
         {

@@ -200,6 +200,7 @@ def test_words_get_vectors_of_random_words_and_shared_target_words_keep_theirs(r
     )
 
 
+@pytest.mark.full  # trains twice: near the limit of the quick tier on a slow machine
 def test_letters_that_a_parent_lacks_get_types_and_rows_that_are_drawn(rnn, corpora, here):
     parent = train("german-only", rnn.with_changes({"text.vocabulary_size": 50}), corpora[0], here)
     folder = here.data / "corpora/greek"
