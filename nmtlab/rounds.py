@@ -33,7 +33,7 @@ class Rounds:
         beam_size: of the translations; 1 is greedy search.
 
     Raises:
-        CorpusError: text in one of the languages is missing.
+        CorpusError: text in one of the languages is missing, or is in another.
         RecipeError: the recipe names further corpora, or is phrase-based.
     """
 
@@ -46,6 +46,10 @@ class Rounds:
     beam_size: int = 1
 
     def __post_init__(self) -> None:
+        for language, text in self.texts.items():
+            if text.language != language:
+                problem = f"text {text.name}: in {text.language}, but {language} is needed"
+                raise CorpusError(problem, f"choose text in {language}")
         source, target = self.corpus.direction
         for language, side in ((target, "target"), *(((source, "source"),) if self.rounds > 1 else ())):
             if language not in self.texts:

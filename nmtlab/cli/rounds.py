@@ -99,16 +99,17 @@ def rounds(
     workspace.own_corpus_folder(f"{name}.by-forth{rounds}")
     pairs = open_corpus(corpus, workspace, source, target)
     text_of_split(pairs, split)  # which refuses a split that is not there before hours of training
-    texts = [open_monolingual(one, workspace) for one in (source_text, target_text) if one]
+    named = {pairs.source: source_text, pairs.target: target_text}
+    texts = {language: open_monolingual(one, workspace) for language, one in named.items() if one}
     settings = changed(
         find_recipe(recipe), [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])], threads
     )
-    for text in texts:
+    for text in texts.values():
         check_held_out(text, [pairs], allow_overlap)
 
     from nmtlab.rounds import Rounds, back_translate_in_rounds  # after the names are checked: it loads torch
 
-    asked = Rounds(name, settings, pairs, {text.language: text for text in texts}, rounds, ratio, beam_size)
+    asked = Rounds(name, settings, pairs, texts, rounds, ratio, beam_size)
     should_stop = interrupted()
     steps = list(
         back_translate_in_rounds(

@@ -43,7 +43,7 @@ def test_a_round_is_trained_scored_and_named_again_for_nothing(nmtlab, data, wor
     [
         (["--rounds", 0], "Invalid value for '--rounds'"),
         (["--rounds", 2, "--source-text", ""], "no monolingual text in de; name it with --source-text"),
-        (["--target-text", "mono:de"], "no monolingual text in en"),
+        (["--target-text", "mono:de"], "text mono: in de, but en is needed; choose text in en"),
         (["--target-text", "mono:xx"], "no train.xx"),
         (["--split", "valid"], "valid"),
         (["--set", "training.seeds=1"], "training.seeds"),
