@@ -42,6 +42,7 @@ class Synthesis:
         limit: maximum number of lines, drawn at random; 0 for all.
         seed: of samples, and of the draw of lines.
         origin: kind of text, for the recipe of a training on it.
+        part: which draw of so many lines, from 0: none has a line of another until all are used up.
     """
 
     side: Literal["source", "target"] = "source"
@@ -51,14 +52,15 @@ class Synthesis:
     limit: int = 0
     seed: int = 1
     origin: str = "synthetic"
+    part: int = 0
 
     @property
     def facts(self) -> dict[str, Any]:
         """All settings, for a report."""
         drawn = {"samples": self.samples, "temperature": self.temperature} if self.samples else {}
         return {
-            "translations": self.side, **drawn, "limit": self.limit, "seed": self.seed, "origin": self.origin,
-            "search": self.search.model_dump(mode="json"),
+            "translations": self.side, **drawn, "limit": self.limit, "seed": self.seed, "part": self.part,
+            "origin": self.origin, "search": self.search.model_dump(mode="json"),
         }  # fmt: skip
 
     def directed(self, direction: Direction) -> Direction:
@@ -131,7 +133,7 @@ def write_translated(
     report = ImportReport("translated", {**origin, "checksum": text.checksum()}, *settings.directed(direction))
     report.synthetic = direction[1]
     total = text.count()
-    lines = sampled(text.lines(), total, settings.limit or total, settings.seed)
+    lines = sampled(text.lines(), total, settings.limit or total, settings.seed, settings.part)
     counted: Counter[str] = Counter()
     with new_folder(folder) as temporary:
         source, target = (temporary / f"train.{code}" for code in (report.source, report.target))

@@ -27,7 +27,7 @@ FLOORS = [
     ("baselines",),
     ("systems",),
     ("training", "interchange", "synthetic"),
-    ("analysis",),
+    ("analysis", "rounds"),
     ("grids",),
     ("thesis",),
     ("progress", "demo"),

@@ -1,7 +1,7 @@
 """`nmtlab corpus translate`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Literal
 
@@ -75,7 +75,7 @@ def translate(
     neural = opened.recipe.model.neural
     if samples and not neural:
         raise NmtlabError(f"--samples: run {opened.name!r} is phrase-based", "leave it out")
-    _check_held_out(opened, lines, workspace, allow_overlap)
+    check_held_out(lines, _corpora(opened, workspace), allow_overlap)
 
     from nmtlab.synthetic import Synthesis, back_translate  # after the names are checked: it loads torch
 
@@ -90,9 +90,9 @@ def translate(
     _print_recipe(name, report)
 
 
-def _check_held_out(run: Run, text: MonolingualCorpus, workspace: Workspace, allow_overlap: bool) -> None:
-    """Refuse text with sentences of the dev and test sets of a run's corpora, as far as they are here."""
-    found = {} if allow_overlap else held_out_among(text.lines(), text.language, list(_corpora(run, workspace)))
+def check_held_out(text: MonolingualCorpus, corpora: Iterable[ParallelCorpus], allow_overlap: bool) -> None:
+    """Refuse text with sentences of the dev and test sets of corpora."""
+    found = {} if allow_overlap else held_out_among(text.lines(), text.language, corpora)
     for split, number in found.items():
         raise CorpusError(
             f"text {text.name}: has {number:,} {text.language} sentence{'' if number == 1 else 's'} of {split}",
@@ -101,6 +101,7 @@ def _check_held_out(run: Run, text: MonolingualCorpus, workspace: Workspace, all
 
 
 def _corpora(run: Run, workspace: Workspace) -> Iterator[ParallelCorpus]:
+    """Yield the corpora of a run that are here."""
     for named in run.recipe.corpora:
         with suppress(CorpusError):
             yield ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)

@@ -44,7 +44,11 @@ _HINT_AFTER = 3  # evaluations
 
 
 class Trainer:
-    """A training in progress: the model, the optimiser, and the position in the data."""
+    """A training in progress: the model, the optimiser, and the position in the data.
+
+    Args:
+        first_pass_counts: whether early stopping and decay count evaluations in the first pass over the text.
+    """
 
     def __init__(
         self,
@@ -55,8 +59,10 @@ class Trainer:
         device: torch.device,
         group: Group,
         teacher: Trainable | None = None,
+        first_pass_counts: bool = True,
     ) -> None:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
+        self.first_pass_counts = first_pass_counts
         self.writer = RunWriter(run)
         self.settings = recipe.training
         self.mixture = mixture
@@ -232,7 +238,8 @@ class Trainer:
         if self.group.is_main:
             scores = dev_scores(self.model, self.run.pipeline, self.dev, self.recipe)
         bleu, perplexity, directions, chrf = self.group.broadcast(scores)
-        is_best = self.stopping.evaluated(DevScore(bleu, perplexity, chrf or 0.0), scheduled)
+        counts = self.first_pass_counts or self.stream.passes > 0
+        is_best = self.stopping.evaluated(DevScore(bleu, perplexity, chrf or 0.0), scheduled, counts)
         if scheduled:
             self.schedule.evaluated(self.step, self.stopping.since_best)
         if self.group.is_main:

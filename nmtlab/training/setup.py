@@ -107,16 +107,29 @@ def train(
     with writing(run) if group.is_main else nullcontext():
         group.on_main(lambda: _prepare(run, encoded, on_event))
         taught_by = open_teacher(teacher, recipe.machine) if teacher else None
-        trainer = Trainer(run, resumed_recipe(run, recipe.machine), encoded(), dev, device, group, taught_by)
+        mixture, resumed = encoded(), resumed_recipe(run, recipe.machine)
+        synthetic = synthetic_pairs(mixture, by_use(recipe, corpora)[0])
+        mostly = 2 * synthetic > sum(mixture.quotas)
+        trainer = Trainer(run, resumed, mixture, dev, device, group, taught_by, first_pass_counts=not mostly)
         if resume:
             trainer.restore()
         if parent:
             on_event(trainer.inherit(parent, _anchoring_text(parent, run, workspace) if group.is_main else None))
         if parent and recipe.transfer.continued:
             on_event(Hint(_unknown(parent, run.pipeline, checked.parents_text_is_known)))
+        if mostly:
+            on_event(Hint(f"{synthetic:,} of {sum(mixture.quotas):,} pairs are synthetic: {_WAITS}"))
         trainer.train(on_event, should_stop, minutes)
     group.broadcast(None)  # the other processes wait until the run says how it ended
     return run
+
+
+_WAITS = "early stopping and decay wait for a pass over the text"
+
+
+def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> int:
+    """Return how many pairs of an epoch have a side that a system made; the texts of the mixture are `trained`."""
+    return sum(quota for quota, corpus in zip(mixture.quotas, trained, strict=True) if synthetic_language(corpus))
 
 
 def _check_one_pass(name: str, resume: bool, minutes: float) -> None:

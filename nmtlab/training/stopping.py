@@ -43,15 +43,21 @@ class EarlyStopping:
         """The evaluation of the best checkpoint."""
         return self.unscheduled if self._is_better(self.unscheduled, self.best) else self.best
 
-    def evaluated(self, score: DevScore, scheduled: bool = True) -> bool:
-        """Record an evaluation, and return whether its checkpoint is the best so far."""
+    def evaluated(self, score: DevScore, scheduled: bool = True, counts: bool = True) -> bool:
+        """Record an evaluation, and return whether its checkpoint is the best so far.
+
+        Args:
+            score: of the checkpoint.
+            scheduled: whether no stop called for it.
+            counts: whether, without improvement, it counts towards the end and decay.
+        """
         improved = not self.evaluations or self._is_better(score, self.best)
         is_best = improved and not self._is_better(self.unscheduled, score)
         if not scheduled:
             self.unscheduled = score if is_best else self.unscheduled
             return is_best
         self.evaluations += 1
-        self.since_best = 0 if improved else self.since_best + 1
+        self.since_best = 0 if improved else self.since_best + counts
         self.best = score if improved else self.best
         return is_best
 

@@ -27,6 +27,11 @@ class BatchStream:
         """Whether this epoch is complete."""
         return self.batch == self.size
 
+    @property
+    def passes(self) -> int:
+        """Complete passes over the text."""
+        return self.epoch + self.at_end
+
     def take(self, count: int) -> list[Batch[np.ndarray]]:
         """Return the next `count` batches; fewer at the end of an epoch, which no update crosses."""
         if self.at_end:

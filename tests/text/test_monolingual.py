@@ -123,3 +123,13 @@ def test_a_language_that_is_no_code_is_refused(tmp_path, language):
     write_lines(tmp_path / "lines.txt", LINES)
     with pytest.raises(CorpusError, match="not a language code"):
         import_mono(tmp_path / "text", [tmp_path / "lines.txt"], language)
+
+
+def test_parts_of_a_sample_share_no_line_until_all_are_used_up():
+    lines = list(map(str, range(10)))
+    first, second, third, fourth = (list(sampled(lines, 10, 4, 1, part)) for part in range(4))
+    assert first == list(sampled(lines, 10, 4, 1))
+    assert not {*first} & {*second}
+    assert {*first, *second, *third} == {*lines}
+    assert [len(part) for part in (first, second, third, fourth)] == [4] * 4
+    assert list(sampled(lines, 10, 40, 1, 3)) == lines

@@ -132,6 +132,16 @@ def test_training_stops_when_dev_bleu_has_not_improved_for_long_enough():
     assert stopping.best == DevScore(11, 50.0)
 
 
+def test_evaluations_that_do_not_count_can_be_the_best_but_bring_neither_the_end_nor_decay():
+    stopping = EarlyStopping(TrainingSettings(patience=2))
+    improved = [stopping.evaluated(DevScore(bleu), counts=False) for bleu in (10, 9, 11, 8, 7, 6)]
+    assert improved == [True, False, True, False, False, False]
+    assert (stopping.since_best, stopping.ended) == (0, False)
+    stopping.evaluated(DevScore(9))
+    stopping.evaluated(DevScore(9))
+    assert stopping.ended
+
+
 def test_training_stops_after_as_many_evaluations_as_it_may_have():
     stopping = EarlyStopping(TrainingSettings(max_evaluations=3))
     ended = [stopping.evaluated(DevScore(bleu)) and stopping.ended for bleu in (1, 2, 3)]

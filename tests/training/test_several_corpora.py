@@ -1,5 +1,6 @@
 """A training on several corpora: one batch of two texts, from the files to a loss of two terms."""
 
+import json
 import shutil
 
 import numpy as np
@@ -18,8 +19,9 @@ from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import estimate_cost
+from nmtlab.training.events import Hint
 from nmtlab.training.objective import sentence_log_probs, training_objective
-from nmtlab.training.setup import train
+from nmtlab.training.setup import open_corpora, train
 from nmtlab.workspace import Workspace
 
 
@@ -167,3 +169,22 @@ def test_a_run_on_one_corpus_is_as_it_was(trained):
     run: Run = trained[0]
     assert run.recipe.more_corpora == ()
     assert "more_checksums" not in run.environment
+
+
+@pytest.mark.parametrize(("pairs", "waits"), [(100, False), (400, True)])
+def test_early_stopping_waits_for_a_pass_over_text_that_is_mostly_synthetic(here, tiny, tiny_recipe, pairs, waits):
+    made, events = here.data / "corpora" / "synthetic", []
+    write_split(made, "train", pairs, seed=11)
+    (made / "import.json").write_text(json.dumps({"kind": "translated", "synthetic": "de"}), encoding="utf-8")
+    still = {"training.learning_rate": 1e-30, "training.min_learning_rate": 0.0, "training.schedule": "constant"}
+    often = {"training.validate_every": 2, "training.patience": 1, "training.max_evaluations": 100}
+    mixed = {"more_corpora": [SYNTHETIC], "training.sampling_exponent": 1.0, "training.batch_tokens": 1000}
+    recipe = tiny_recipe.with_changes({**still, **often, **mixed})
+    run = train("mixed", recipe, tiny, here, on_event=events.append, allow_overlap=True)
+    hints = [event.text for event in events if isinstance(event, Hint)]
+    texts = open_corpora(recipe, tiny, here)
+    encoded = [EncodedCorpus.open(here.cache, run.pipeline, text) for text in texts]
+    batches = Batches(Mixture(encoded, 1.0), 1000, recipe.training.seed).count(0)
+    assert run.log.last_step == (batches + batches % 2 if waits else 4)
+    said = "400 of 700 pairs are synthetic: early stopping and decay wait for a pass over the text"
+    assert hints[:1] == ([said] if waits else [])

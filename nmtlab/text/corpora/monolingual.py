@@ -98,7 +98,7 @@ def is_monolingual(named: str, workspace: Workspace) -> bool:
     return bool(_NAMED.fullmatch(named)) or len(languages_in(workspace.corpus_folder(named))) == 1
 
 
-def sampled(lines: Iterable[str], total: int, size: int, seed: int) -> Iterator[str]:
+def sampled(lines: Iterable[str], total: int, size: int, seed: int, part: int = 0) -> Iterator[str]:
     """Return a random sample of lines in their order; with the same seed, a smaller sample is part of a larger one.
 
     Args:
@@ -106,7 +106,9 @@ def sampled(lines: Iterable[str], total: int, size: int, seed: int) -> Iterator[
         total: number of lines.
         size: number of lines to draw; all if there are no more.
         seed: of the draw.
+        part: number of the sample, from 0: of samples of one size, none has a line of another until all are used up.
     """
-    chosen = np.zeros(total, dtype=bool)
-    chosen[np.random.default_rng(seed).permutation(total)[:size]] = True
+    chosen, size = np.zeros(total, dtype=bool), min(size, total)
+    order = np.random.default_rng(seed).permutation(total)
+    chosen[order.take(np.arange(part * size, (part + 1) * size), mode="wrap")] = True
     return compress(lines, chosen)
