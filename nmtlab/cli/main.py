@@ -36,7 +36,9 @@ def _options(
 
 add_commands(app, "demo.demo", "status.status")
 add_commands(app, "train.train", "translate.translate", "evaluate.evaluate", "compare.compare", "adapt.adapt")
-add_commands(app, "efficiency.efficiency", "search.search_errors", "search.beam_sweep", "search.length_errors")
+add_commands(
+    app, "rerank.rerank", "efficiency.efficiency", "search.search_errors", "search.beam_sweep", "search.length_errors"
+)
 add_commands(app, "grid.grid", "reproduce.reproduce", "trainability.trainability", "figures.figures")
 add_commands(app, "dashboards.dashboards", "dashboards.lab")
 corpus = add_group(
