@@ -101,20 +101,21 @@ def rerank(
     chrF: no weights reach more than that. N-best lists are stored with the run, so that other weights take no decoding.
     """
     workspace = Workspace.find()
-    opened, *others = (open_run(name, workspace) if name else None for name in (run, channel, with_))
-    assert opened is not None
+    opened = open_run(run, workspace)
+    back, second = (open_run(name, workspace) if name else None for name in (channel, with_))
     opened, text = open_text(opened, workspace, corpus, source, target)
     check_needs(opened, DECODING)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     scored = text_of_split(text, split)
     if not weights:
         text_of_split(text, tune)  # which may refuse, before the translation
-    given = _weights(weights, [name for name, run in (("channel", channel), ("second", with_)) if run])
+    given = _weights(weights, [name for name, other in (("channel", back), ("second", second)) if other])
 
-    asked = opened, text, n_best, recipe, others
+    asked = opened, text, n_best, recipe, back, second
     lists = _lists(split, *asked)
     used = given or _lists(tune, *asked).tuned(metric)
     warnings = [overlap_warning(opened, text, split)]
+    warnings += ["the weights were tuned on the text that is scored"] if not given and tune == split else []
     warnings += ["lists of one candidate: nothing can change; raise --n-best"] if n_best == 1 else []
     found = _answer(opened.name, scored, lists, n_best, used, "" if given else tune, [one for one in warnings if one])
     if output:
@@ -152,11 +153,13 @@ def _weights(given: str, more: list[str]) -> dict[str, float]:
     return found
 
 
-def _lists(split: str, run: Run, text: ParallelCorpus, size: int, recipe: Recipe, others: list[Run | None]) -> "Lists":
+def _lists(
+    split: str, run: Run, text: ParallelCorpus, size: int, recipe: Recipe, back: Run | None, second: Run | None
+) -> "Lists":
     from nmtlab.analysis.search.n_best import n_best_lists  # after the names are checked: it loads torch
 
     with sentence_bar(text.count(split), split) as bar:
-        return n_best_lists(run, text, split, size, recipe.search, *others, bar.update, recipe.machine)
+        return n_best_lists(run, text, split, size, recipe.search, back, second, bar.update, recipe.machine)
 
 
 def _answer(

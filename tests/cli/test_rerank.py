@@ -14,6 +14,7 @@ def test_lists_are_reranked_by_weights_tuned_on_dev_and_the_choice_is_written(nm
     found = Reranking.model_validate_json(said.out, strict=True)
     assert list(found.weights) == ["log-prob", "length", "chrf"]
     assert (found.weights["log-prob"], found.tuned_on, found.n_best) == (1.0, "dev", 3)
+    assert found.warnings == ["the weights were tuned on the text that is scored"]
     assert found.oracle.chrf.score >= found.search.chrf.score
     assert len(list(read_lines(tmp_path / "chosen.en"))) == found.sentences
     assert len(list((data / "runs/whole/measures").glob("n_best.n_best-*.parquet"))) == 1

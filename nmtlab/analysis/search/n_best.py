@@ -201,7 +201,7 @@ def n_best_lists(
             known = ", ".join(f"{source} to {target}" for source, target in other.directions)
             problem = f"run {other.name!r}: translates {known}, but the candidates need {' to '.join(direction)}"
             raise NmtlabError(problem, "choose a run in this direction")
-    asked = {"corpus": corpus, "split": split, "size": size, "search": search, "machine": machine}
+    asked: dict[str, Any] = {"corpus": corpus, "split": split, "size": size, "search": search, "machine": machine}
     columns = {}
     listed = N_BEST.of(run, on_progress, **asked)
     for name, other in (("channel", channel), ("second", second)):
