@@ -57,7 +57,7 @@ class Reranking(Answer):
     reranked: RerankedScores
     """Of the candidates with the highest weighted sum."""
     oracle: RerankedScores
-    """Of the candidates with the highest chrF, for which the reference must be known: what reranking can reach."""
+    """Of the candidates with the highest chrF, for which the reference must be known: how much there is to gain."""
     p_bleu: float
     """Of the difference in BLEU between `reranked` and `search`, by paired bootstrap resampling."""
     p_chrf: float
@@ -98,7 +98,7 @@ def rerank(
 
     The features of a candidate: log-prob, its log-probability; length, in tokens with the end; chrf, the expected chrF
     in the list; channel and second, log-probabilities by other runs. The oracle takes the candidate with the highest
-    chrF: no weights reach more than that. N-best lists are stored with the run, so that other weights take no decoding.
+    chrF with the reference: it shows how much there is to gain. N-best lists are stored with the run, so that other weights take no decoding.
     """
     workspace = Workspace.find()
     opened = open_run(run, workspace)

@@ -66,7 +66,7 @@ def _best(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def length_scores_figure(found: pd.DataFrame) -> go.Figure:
-    """Draw BLEU and the length ratio over the strength: a colour for each score, a dash for each run."""
+    """Draw BLEU and the length ratio over the strength: a line for each score and run."""
     panels = {"bleu": "BLEU (%)", "length_ratio": "length ratio to the reference"}
     figure = make_subplots(rows=1, cols=2, subplot_titles=list(panels.values()), horizontal_spacing=0.1)
     curves = found.assign(name=found["score"] + ", " + found["run"])
