@@ -98,7 +98,8 @@ def rerank(
 
     The features of a candidate: log-prob, its log-probability; length, in tokens with the end; chrf, the expected chrF
     in the list; channel and second, log-probabilities by other runs. The oracle takes the candidate with the highest
-    chrF with the reference: it shows how much there is to gain. N-best lists are stored with the run, so that other weights take no decoding.
+    chrF with the reference: it shows how much there is to gain. N-best lists are stored with the run, so that
+    other weights take no decoding.
     """
     workspace = Workspace.find()
     opened = open_run(run, workspace)
