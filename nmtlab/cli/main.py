@@ -35,8 +35,8 @@ def _options(
 
 
 add_commands(app, "demo.demo", "status.status")
-add_commands(app, "train.train", "rounds.rounds", "translate.translate", "evaluate.evaluate", "compare.compare")
-add_commands(app, "adapt.adapt")
+add_commands(app, "train.train", "rounds.rounds", "translate.translate", "rerank.rerank", "evaluate.evaluate")
+add_commands(app, "compare.compare", "adapt.adapt")
 add_commands(app, "efficiency.efficiency", "search.search_errors", "search.beam_sweep", "search.length_errors")
 add_commands(app, "grid.grid", "reproduce.reproduce", "trainability.trainability", "figures.figures")
 add_commands(app, "dashboards.dashboards", "dashboards.lab")

@@ -1,0 +1,201 @@
+"""`nmtlab rerank`."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from nmtlab.analysis.access.needs import DECODING, check_needs, overlap_warning
+from nmtlab.analysis.comparison.files import ScoredText, text_of_split
+from nmtlab.cli.answer import Answer, Json, Part, print_answer
+from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
+from nmtlab.cli.scored import Score
+from nmtlab.cli.tables import print_table
+from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.resampling import compared, counted
+from nmtlab.evaluation.scores import bleu_metric, chrf_metric, default_tokenizer
+from nmtlab.recipe import Recipe
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.workspace import Workspace
+
+if TYPE_CHECKING:
+    from nmtlab.analysis.search.n_best import Lists
+
+
+class RerankedScores(Part):
+    """The scores of one choice from each n-best list, in `Reranking`."""
+
+    bleu: Score
+    """By sacrebleu, of detokenized text."""
+    chrf: Score
+    """By sacrebleu: chrF2."""
+
+
+class Reranking(Answer):
+    """The answer of `nmtlab rerank`."""
+
+    system: str
+    """The run."""
+    text: str
+    """The corpus and its split."""
+    sentences: int
+    """How many are translated."""
+    n_best: int
+    """Most candidates of a sentence."""
+    weights: dict[str, float]
+    """Feature -> its weight in the sum that chooses the candidate."""
+    tuned_on: str | None
+    """The split whose score the weights maximise."""
+    changed: int
+    """Sentences whose translation is not the search's best."""
+    search: RerankedScores
+    """Of the candidates that the search ranks first."""
+    reranked: RerankedScores
+    """Of the candidates with the highest weighted sum."""
+    oracle: RerankedScores
+    """Of the candidates with the highest chrF, for which the reference must be known: how much there is to gain."""
+    p_bleu: float
+    """Of the difference in BLEU between `reranked` and `search`, by paired bootstrap resampling."""
+    p_chrf: float
+    """The same of chrF."""
+    warnings: list[str]
+    """What to know before the scores are believed."""
+
+
+def rerank(
+    run: Annotated[str, typer.Argument(help="Name of a run.")],
+    corpus: Annotated[str, typer.Option(help="Corpus to translate. (default: that of the run)")] = "",
+    split: Split = "test",
+    n_best: Annotated[int, typer.Option(min=1, help="Candidates per sentence; the beam is at least as wide.")] = 50,
+    channel: Annotated[
+        str, typer.Option(metavar="RUN", help="Run that translates back: adds log p(source | candidate).")
+    ] = "",
+    with_: Annotated[
+        str, typer.Option("--with", metavar="RUN", help="Second run: adds its log p(candidate | source).")
+    ] = "",
+    tune: Annotated[str, typer.Option(metavar="SPLIT", help="Split to tune the weights on.")] = "dev",
+    metric: Annotated[Literal["bleu", "chrf"], typer.Option(help="Corpus score that tuning maximises.")] = "bleu",
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="FEATURE=NUMBER,...",
+            help="Weights of log-prob, length, chrf, channel and second, instead of tuning; 0 if left out, log-prob 1.",
+        ),
+    ] = "",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write the translations to.")] = None,
+    source: Source = "",
+    target: Target = "",
+    beam: Beam = None,
+    set_: Set = None,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Choose from n-best lists by a weighted sum of features, and compare the choice with the search's.
+
+    The features of a candidate: log-prob, its log-probability; length, in tokens with the end; chrf, the expected chrF
+    in the list; channel and second, log-probabilities by other runs. The oracle takes the candidate with the highest
+    chrF with the reference: it shows how much there is to gain. N-best lists are stored with the run, so that
+    other weights take no decoding.
+    """
+    workspace = Workspace.find()
+    opened = open_run(run, workspace)
+    back, second = (open_run(name, workspace) if name else None for name in (channel, with_))
+    opened, text = open_text(opened, workspace, corpus, source, target)
+    check_needs(opened, DECODING)
+    recipe = run_recipe(opened.recipe, set_, threads, beam)
+    scored = text_of_split(text, split)
+    if not weights:
+        text_of_split(text, tune)  # which may refuse, before the translation
+    given = _weights(weights, [name for name, other in (("channel", back), ("second", second)) if other])
+
+    asked = opened, text, n_best, recipe, back, second
+    lists = _lists(split, *asked)
+    used = given or _lists(tune, *asked).tuned(metric)
+    warnings = [overlap_warning(opened, text, split)]
+    warnings += ["the weights were tuned on the text that is scored"] if not given and tune == split else []
+    warnings += ["lists of one candidate: nothing can change; raise --n-best"] if n_best == 1 else []
+    found = _answer(opened.name, scored, lists, n_best, used, "" if given else tune, [one for one in warnings if one])
+    if output:
+        write_lines(output, lists.texts(lists.reranked(used)))
+    if json:
+        print_answer(found)
+    else:
+        _print(found)
+
+
+def _weights(given: str, more: list[str]) -> dict[str, float]:
+    """Return the weights of an option, empty if it is.
+
+    Args:
+        more: features that other runs add.
+    """
+    if not given:
+        return {}
+    from nmtlab.analysis.search.n_best import FEATURES  # it loads torch
+
+    found = {"log-prob": 1.0}
+    for part in given.split(","):
+        name, _, value = part.partition("=")
+        if name not in FEATURES:
+            raise NmtlabError(f"--weights {part}: no such feature", f"choose from {', '.join(FEATURES)}")
+        if name in ("channel", "second") and name not in more:
+            option = "--channel" if name == "channel" else "--with"
+            raise NmtlabError(f"--weights {part}: there is no such run", f"name it with {option}")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            found[name] = math.nan
+        if not math.isfinite(found[name]):
+            raise NmtlabError(f"--weights {part}: not a finite number", f"write {name}=0.5")
+    return found
+
+
+def _lists(
+    split: str, run: Run, text: ParallelCorpus, size: int, recipe: Recipe, back: Run | None, second: Run | None
+) -> "Lists":
+    from nmtlab.analysis.search.n_best import n_best_lists  # after the names are checked: it loads torch
+
+    with sentence_bar(text.count(split), split) as bar:
+        return n_best_lists(run, text, split, size, recipe.search, back, second, bar.update, recipe.machine)
+
+
+def _answer(
+    system: str, text: ScoredText, lists: "Lists", size: int, weights: dict[str, float], tuned_on: str,
+    warnings: list[str],
+) -> Reranking:  # fmt: skip
+    """Return the scores of the search's choice, of the weights' and of the best possible one."""
+    chosen = {"search": lists.first(), "reranked": lists.reranked(weights), "oracle": lists.oracle()}
+    translations = {name: lists.texts(places) for name, places in chosen.items()}
+    scores: dict[str, dict[str, Score]] = {name: {} for name in chosen}
+    p = {}
+    for name, metric in (("bleu", bleu_metric(default_tokenizer(text.languages[1]))), ("chrf", chrf_metric())):
+        rows = compared(list(chosen), counted(name, list(translations.values()), text.references, metric))
+        for row in rows:
+            scores[row.system][name] = Score(
+                score=row.score, mean=row.mean, margin=row.margin, better=row.better, signature=row.signature
+            )
+        p[f"p_{name}"] = rows[1].p
+    pairs = zip(translations["search"], translations["reranked"], strict=True)
+    return Reranking.of(
+        {"tuned_on": "the weights were given with --weights"},
+        system=system, text=text.name, sentences=len(text.source), n_best=size, weights=weights,
+        tuned_on=tuned_on or None, changed=sum(before != after for before, after in pairs), warnings=warnings,
+        **{name: RerankedScores(**of) for name, of in scores.items()}, **p,
+    )  # fmt: skip
+
+
+def _print(found: Reranking) -> None:
+    rows = []
+    for name in ("search", "reranked", "oracle"):
+        scores: RerankedScores = getattr(found, name)
+        rows.append([name, *(f"{one.score:.2f} ± {one.margin:.2f}" for one in (scores.bleu, scores.chrf))])
+    title = f"{found.system} on {found.text}: {found.sentences:,} sentences, up to {found.n_best} candidates each"
+    print_table(title, ["chosen by", "BLEU", "chrF"], rows, {"BLEU", "chrF"})
+    sum_ = " + ".join(f"{weight:.4g} {name}" for name, weight in found.weights.items()).replace("+ -", "- ")
+    print(f"  reranked by {sum_}" + (f", tuned on {found.tuned_on}" if found.tuned_on else ""))
+    print(f"  {found.changed:,} sentences changed; p {found.p_bleu:.3f} by BLEU, {found.p_chrf:.3f} by chrF")
+    print("".join(f"{warning}\n" for warning in found.warnings), end="")

@@ -1,0 +1,121 @@
+"""N-best lists with features from runs: what is stored, what is read again, and what the features are."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from nmtlab.analysis.search.n_best import N_BEST, SCORED_BY, n_best_lists
+from nmtlab.errors import NmtlabError
+from nmtlab.evaluation import chrf
+from nmtlab.evaluation.expected_utility import expected_chrf
+from nmtlab.recipe import SearchSettings
+from nmtlab.runs.run import Run
+from nmtlab.search.forced import forced_decode_all
+from nmtlab.systems import open_model
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.training.setup import train
+from nmtlab.workspace import Workspace
+
+SEARCH = SearchSettings(beam_size=3, score="log-prob", extra_length=4)
+ASKED = {"split": "dev", "size": 4, "search": SEARCH}
+
+
+@pytest.fixture
+def run(learned, tmp_path) -> Run:
+    """A run of its own, so that no answer is there yet."""
+    return Run(shutil.copytree(learned.folder, tmp_path / "whole"))
+
+
+@pytest.fixture(scope="module")
+def learned(zoo) -> Run:
+    return zoo("learned")
+
+
+@pytest.fixture(scope="module")
+def back(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
+    """A run from English into German."""
+    corpus = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
+    return train("back", tiny_recipe, corpus, Workspace(tmp_path_factory.mktemp("back")))
+
+
+def test_a_list_has_what_the_beam_finds_with_its_probabilities(run, tiny_corpus):
+    found = N_BEST.of(run, corpus=tiny_corpus, **ASKED)
+    sources = list(tiny_corpus.lines("dev", "de"))
+    wide = SEARCH.model_copy(update={"beam_size": 4})
+    translations = open_model(run, wide).translate(sources, 4)
+    for line, (translation, listed) in enumerate(
+        zip(translations, (rows for _, rows in found.groupby("line")), strict=True), start=1
+    ):
+        assert set(listed["line"]) == {line}
+        assert listed["text"].tolist() == translation.texts
+        assert listed["log-prob"].to_numpy() == pytest.approx([h.log_prob for h in translation.hypotheses])
+        assert listed["length"].tolist() == [len(h.tokens) + h.finished for h in translation.hypotheses]
+        assert listed["chrf"].to_numpy() == pytest.approx(expected_chrf(translation.texts))
+
+
+def test_by_log_p_alone_the_best_of_a_search_by_log_p_stays(run, tiny_corpus):
+    lists = n_best_lists(run, tiny_corpus, **ASKED)
+    assert lists.reranked({"log-prob": 1.0}).tolist() == lists.first().tolist()
+    assert lists.found["score"].to_numpy() == pytest.approx(lists.found["log-prob"].to_numpy())
+
+
+def test_the_run_itself_as_a_second_one_gives_its_probabilities_again(run, tiny_corpus):
+    lists = n_best_lists(run, tiny_corpus, **ASKED, second=run)
+    assert lists.features == ("log-prob", "length", "chrf", "second")
+    same = lists.found["length"] == [len(ids) for ids in run.pipeline.encode_target(lists.found["text"].tolist())]
+    assert same.mean() > 0.5  # others have UNK, or pieces that their text is not split into
+    differences = (lists.found["second"] - lists.found["log-prob"])[same].abs()
+    assert differences.median() < 1e-4
+
+
+def test_a_second_call_decodes_nothing_and_other_weights_of_the_run_decode_again(run, tiny_corpus, monkeypatch):
+    first = n_best_lists(run, tiny_corpus, **ASKED, second=run).found
+    monkeypatch.setattr("nmtlab.analysis.search.n_best.open_system", None)
+    monkeypatch.setattr("nmtlab.analysis.search.n_best.open_model", None)
+    assert n_best_lists(run, tiny_corpus, **ASKED, second=run).found.equals(first)
+    with pytest.raises(TypeError):
+        n_best_lists(run, tiny_corpus, split="dev", size=3, search=SEARCH)
+
+
+def test_the_channel_scores_the_source_given_the_candidate(run, back, tiny_corpus):
+    found = n_best_lists(run, tiny_corpus, **ASKED, channel=back).found
+    sources = np.array(list(tiny_corpus.lines("dev", "de")), dtype=object)[found["line"] - 1].tolist()
+    system = open_model(back)
+    ids = system.pipeline.encode_source(found["text"].tolist()), system.pipeline.encode_target(sources)
+    wanted = dict(forced_decode_all(system.model, *ids))
+    assert found["channel"].to_numpy() == pytest.approx([wanted[n].log_prob for n in range(len(wanted))], abs=1e-3)
+
+
+def test_a_run_of_another_direction_is_refused(run, tiny_corpus):
+    with pytest.raises(NmtlabError, match="'whole': translates de to en, but the candidates need en to de; choose"):
+        n_best_lists(run, tiny_corpus, **ASKED, channel=run)
+
+
+def test_a_blank_line_has_one_blank_candidate_that_stays(run, tiny_corpus, tmp_path):
+    for language in ("de", "en"):
+        lines = list(tiny_corpus.lines("dev", language))[:2]
+        write_lines(tmp_path / "blank" / f"dev.{language}", [lines[0], "", lines[1]])
+    corpus = ParallelCorpus.open(tmp_path / "blank", "de", "en")
+    lists = n_best_lists(run, corpus, **ASKED, second=run)
+    (blank,) = lists.found[lists.found["line"] == 2].to_dict("records")
+    assert blank == {
+        "line": 2, "text": "", "score": 0.0, "log-prob": 0.0, "length": 0, "chrf": 100.0, "second": 0.0,
+    }  # fmt: skip
+    assert lists.texts(lists.oracle())[1] == ""
+
+
+def test_tuned_weights_are_never_worse_than_log_p_on_their_text_nor_better_than_the_oracle_by_chrf(run, tiny_corpus):
+    lists = n_best_lists(run, tiny_corpus, **ASKED)
+
+    def reached(places):
+        return chrf(lists.texts(places), tiny_corpus.references("dev")).value
+
+    tuned = reached(lists.reranked(lists.tuned("chrf")))
+    assert tuned >= reached(lists.reranked({"log-prob": 1.0}))
+    assert reached(lists.oracle()) >= reached(lists.first())
+
+
+def test_lists_and_scores_are_stored_under_their_names():
+    assert (N_BEST.key, SCORED_BY.key) == ("n_best.n_best", "n_best.scored_by")

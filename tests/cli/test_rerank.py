@@ -1,0 +1,57 @@
+"""`nmtlab rerank`."""
+
+import pytest
+
+from nmtlab.cli.rerank import Reranking
+from nmtlab.text.corpora.lines import read_lines
+
+ASKED = ("rerank", "whole", "--split", "dev", "--n-best", "3", "--set", "search.extra_length=4")
+
+
+def test_lists_are_reranked_by_weights_tuned_on_dev_and_the_choice_is_written(nmtlab, data, tmp_path):
+    said = nmtlab(*ASKED, "--metric", "chrf", "--json", "-o", tmp_path / "chosen.en")
+    assert (said.code, said.err) == (0, "")
+    found = Reranking.model_validate_json(said.out, strict=True)
+    assert list(found.weights) == ["log-prob", "length", "chrf"]
+    assert (found.weights["log-prob"], found.tuned_on, found.n_best) == (1.0, "dev", 3)
+    assert found.warnings == ["the weights were tuned on the text that is scored"]
+    assert found.oracle.chrf.score >= found.search.chrf.score
+    assert len(list(read_lines(tmp_path / "chosen.en"))) == found.sentences
+    assert len(list((data / "runs/whole/measures").glob("n_best.n_best-*.parquet"))) == 1
+
+
+def test_weights_by_hand_are_used_as_given(nmtlab, data):
+    said = nmtlab(*ASKED, "--with", "whole", "--weights", "log-prob=0.5,second=0.5,length=-2")
+    assert said.code == 0
+    assert "reranked by 0.5 log-prob + 0.5 second - 2 length" in said.out
+    assert [line.split("│")[1].strip() for line in said.out.splitlines() if line.startswith("│")] == [
+        "search", "reranked", "oracle",
+    ]  # fmt: skip
+
+
+def test_of_lists_of_one_candidate_nothing_can_change_and_that_is_said(nmtlab, data):
+    said = nmtlab(*ASKED[:-4], "--n-best", "1", "--set", "search.beam_size=1", "--weights", "length=9", "--json")
+    found = Reranking.model_validate_json(said.out, strict=True)
+    assert (found.changed, found.search, found.p_bleu) == (0, found.oracle, 1.0)
+    assert found.missing == {"tuned_on": "the weights were given with --weights"}
+    assert found.warnings == ["lists of one candidate: nothing can change; raise --n-best"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--channel", "whole"], "run 'whole': translates de to en, but the candidates need en to de"),
+        (["--channel", "nobody"], "nobody"),
+        (["--weights", "beauty=1"], "--weights beauty=1: no such feature; choose from log-prob, length, chrf, channel"),
+        (["--weights", "channel=1"], "--weights channel=1: there is no such run; name it with --channel"),
+        (["--weights", "length"], "--weights length: not a finite number; write length=0.5"),
+        (["--weights", "length=nan"], "--weights length=nan: not a finite number; write length=0.5"),
+        (["--tune", "devel"], "devel"),
+        (["--set", "training.seed=2"], "training.seed=2: the run is already trained"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(nmtlab, data, arguments, said):
+    found = nmtlab(*ASKED, *arguments)
+    assert found.code == 2
+    assert said in found.err
+    assert len(found.err.strip().splitlines()) == 1
