@@ -20,7 +20,7 @@ FLOORS = [
     ("errors", "locks", "languages"),
     ("files", "reading"),
     ("recipe", "workspace"),
-    ("text", "nn", "alignment", "evaluation", "jobs", "device"),
+    ("text", "nn", "alignment", "language_model", "evaluation", "jobs", "device"),
     ("models", "runs", "figures"),
     ("search",),
     ("translation",),
