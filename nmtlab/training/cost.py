@@ -45,8 +45,8 @@ _MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
 """Numbers that an optimiser keeps for each weight."""
 
 _TAUGHT = 5
-"""Times the logits are kept with a teacher: its logits, its probabilities, log-probabilities and their product, too. With
-a risk it is about as often.
+"""Times the logits are kept with a teacher: its logits, its probabilities, log-probabilities and their product, too.
+With a risk it is about as often.
 """
 
 _SAMPLED = 4 / 3
