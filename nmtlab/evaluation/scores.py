@@ -108,8 +108,12 @@ def default_tokenizer(language: str) -> Tokenizer:
     return "zh" if language_of(language) == "zh" else "char"
 
 
-def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
+def bleu_metric(tokenize: Tokenizer = "13a", **more: Any) -> Metric:
     """Return the metric behind `bleu`, for `paired_bootstrap`.
+
+    Args:
+        tokenize: as of `bleu`.
+        more: further arguments of sacrebleu's `BLEU`.
 
     Raises:
         NmtlabError: no such tokenizer, or a package it needs is missing.
@@ -123,13 +127,22 @@ def bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
         )
     try:
         # force only silences a warning about tokenized-looking text: some corpora are published that way.
-        return BLEU(tokenize=tokenize, force=True)
+        return BLEU(tokenize=tokenize, force=True, **more)
     except RuntimeError as error:
         extra = tokenize.split("-")[0]
         raise NmtlabError(
             f"BLEU tokenizer {tokenize!r}: a required package is missing",
             f"pip install 'sacrebleu[{extra}]', or use 'char'",
         ) from error
+
+
+def sentence_bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
+    """Return BLEU for single sentences, with 1 added to the counts of n-grams of two words and more (Lin and Och 2004).
+
+    Raises:
+        NmtlabError: as of `bleu_metric`.
+    """
+    return bleu_metric(tokenize, smooth_method="add-k", smooth_value=1, effective_order=True)
 
 
 def _pieces(tokenize: str) -> Path:

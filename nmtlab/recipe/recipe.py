@@ -68,7 +68,7 @@ class Recipe(Section):
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
-        if problem := _going_on_problem(self):
+        if problem := _going_on_problem(self) or _risk_problem(self):
             raise ValueError(problem)
         one_table = self.model.family == "transformer" and self.text.joint and self.model.shared_embeddings
         uses = {self.transfer.source_embedding, self.transfer.target_embedding}
@@ -161,6 +161,24 @@ def _going_on_problem(recipe: Recipe) -> str:
         return "training.teacher is named, but training.teacher_weight is 0; set it to 0.01, or leave out the teacher"
     if training.teacher_weight and not (training.teacher or transfer.continued):
         return "training.teacher_weight needs a teacher; name a run with training.teacher, or with --from"
+    return ""
+
+
+def _risk_problem(recipe: Recipe) -> str:
+    """Return why a recipe cannot minimise a risk; empty if it can, or need not."""
+    if recipe.training.risk == "none":
+        return ""
+    if not recipe.transfer.continued:
+        return (
+            "training.risk needs a parent to continue, as the samples of an untrained model are noise; name a run with "
+            "--from, and in a file set transfer.continued, too"
+        )
+    if recipe.model.plans_length:
+        return "training.risk samples translations, but not their lengths, which this model plans; set it to none"
+    if not recipe.model.neural:
+        return "training.risk samples translations, which a phrase-based system cannot; set it to none"
+    if recipe.machine.compile:
+        return "training.risk samples translations, which is not compiled; set machine.compile=false"
     return ""
 
 

@@ -37,6 +37,21 @@ class TrainingSettings(Section):
     teacher_weight: float = Field(0.0, ge=0, le=1)
     """Weight α of the cross-entropy with the teacher's distributions; that of the text has 1 - α."""
 
+    risk: Literal["none", "bleu", "chrf"] = "none"
+    """Score of sampled translations whose expected shortfall from 1 a continued run minimises (Shen et al. 2016)."""
+
+    risk_samples: int = Field(16, ge=2, le=10_000)
+    """Translations that are sampled of each sentence for its risk."""
+
+    risk_alpha: float = Field(0.005, gt=0)
+    """Sharpness α of the distribution over the distinct samples, p^α divided by its sum."""
+
+    risk_reference: bool = False
+    """Whether the reference is among the samples."""
+
+    likelihood_weight: float = Field(0.1, ge=0)
+    """Weight λ of the cross-entropy in the loss of an update, risk + λ cross-entropy; without a risk, it is 1."""
+
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of input words randomly replaced by UNK (0.1 in thesis 3.3.3.1)."""
 

@@ -45,7 +45,14 @@ _MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
 """Numbers that an optimiser keeps for each weight."""
 
 _TAUGHT = 5
-"""Times the logits are kept with a teacher: its logits, its probabilities, log-probabilities and their product, too."""
+"""Times the logits are kept with a teacher: its logits, its probabilities, log-probabilities and their product, too.
+With a risk it is about as often.
+"""
+
+_SAMPLED = 4 / 3
+"""Operations of the output's side for a translation that is sampled and then learned from, as a share of those for the
+reference: a forward pass more.
+"""
 
 _ANCHORED = {"none": 0, "l2": 1, "ewc": 2}
 """Numbers that hold each trained weight near that of the parent."""
@@ -120,7 +127,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
     batch = _padded(recipe, corpora)
     padded = batch * settings.accumulate
     updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
-    operations = updates * update_operations(model, padded / 2, padded / 2)
+    operations = updates * update_operations(model, padded / 2, (1 + _SAMPLED * _samples(recipe)) * padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     kept = (2 + settings.keep_checkpoints) * parameters
     kept += (_MOMENTS[settings.optimiser] + (settings.average > 0) + _ANCHORED[recipe.transfer.anchor]) * trained
@@ -145,11 +152,13 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
     kept = _KEPT_LOW_RANK if recipe.model.low_rank else _KEPT
     beside = (recipe.training.average > 0) + _ANCHORED[recipe.transfer.anchor]
     wide = layers * (kept[0] * recipe.model.d_model + kept[1] * recipe.model.inner_width)
+    padded *= 1 + _samples(recipe) / 2  # on the target side
+    logits = _TAUGHT if recipe.teacher or _samples(recipe) else 1
     return MemoryEstimate(
         weights=(parameters * (2 if recipe.teacher else 1) + beside * trained) * mib,
         gradients=trained * mib,
         optimiser=_MOMENTS[recipe.training.optimiser] * trained * mib,
-        activations=padded * (wide + (_TAUGHT if recipe.teacher else 1) * len(model.output_ids) / 2) * mib,
+        activations=padded * (wide + logits * len(model.output_ids) / 2) * mib,
     )
 
 
@@ -170,6 +179,11 @@ def check_fits(recipe: Recipe, parent: Pipeline, corpora: Sequence[ParallelCorpu
     elif hasattr(recipe.model, "lora_rank") and not recipe.model.low_rank:
         remedy = "try --recipe fine-tune-lora, which has fewer gradients and less of the optimiser's state"
     raise RunError(f"the training needs about {memory} of memory, and {free:,.0f} MiB are free", remedy)
+
+
+def _samples(recipe: Recipe) -> int:
+    """Return how many sampled translations of each sentence are learned from."""
+    return 0 if recipe.training.risk == "none" else recipe.training.risk_samples
 
 
 def free_mib() -> float:

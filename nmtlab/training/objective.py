@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.models.interface import MemoryT, Trainable, output_index
+from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss, soft_cross_entropy
@@ -111,6 +112,25 @@ class Taught:
         return Summand(total, {name: values[name] for name in self.weights})
 
 
+class Weighted:
+    """A term with a weight.
+
+    Args:
+        term: the term.
+        weight: its factor.
+    """
+
+    def __init__(self, term: Term, weight: float) -> None:
+        self.term, self.weight = term, weight
+        self.weights: Mapping[str, float] = {name: weight * share for name, share in term.weights.items()}
+
+    def __call__(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
+    ) -> Summand:
+        loss, values = self.term(model, batch, forward)
+        return Summand(self.weight * loss, values)
+
+
 class Length:
     """Negative log-likelihood of the target's length, which replaces EOS and is not smoothed (eq 4.1)."""
 
@@ -167,19 +187,27 @@ class Objective(nn.Module):
 
 
 def training_objective(
-    model: Trainable, smoothing: float, teacher: Trainable | None = None, teacher_weight: float = 0.0
+    model: Trainable,
+    smoothing: float,
+    teacher: Trainable | None = None,
+    teacher_weight: float = 0.0,
+    risk: Term | None = None,
+    likelihood_weight: float = 1.0,
 ) -> Objective:
     """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood.
 
-    With a teacher, its distributions have a share in the cross-entropy; arguments as of `Taught`.
+    With a teacher, its distributions have a share in the cross-entropy; arguments as of `Taught`. A risk is minimised
+    besides cross-entropy with a weight.
     """
-    tokens = CrossEntropy(smoothing) if teacher is None else Taught(smoothing, teacher, teacher_weight)
+    tokens: Term = CrossEntropy(smoothing) if teacher is None else Taught(smoothing, teacher, teacher_weight)
+    if risk:
+        return Objective(model, [Weighted(tokens, likelihood_weight), risk])
     return Objective(model, [tokens, *([Length()] if model.plans_length else [])])
 
 
-def forward_pass(model: Trainable[MemoryT], batch: Batch[Tensor]) -> Forward[MemoryT]:
-    """Run a model on a batch of sentence pairs."""
-    memory = model.encode(batch.source, batch.source_language)
+def forward_pass(model: Trainable[MemoryT], batch: Batch[Tensor], memory: MemoryT | None = None) -> Forward[MemoryT]:
+    """Run a model on a batch of sentence pairs; `memory` is that of its sources, if already computed."""
+    memory = model.encode(batch.source, batch.source_language) if memory is None else memory
     return Forward(memory, model(batch, memory), model.target_mask(batch.target))
 
 
@@ -199,11 +227,14 @@ def scored_tokens(model: Trainable[MemoryT], batch: Batch[Tensor], forward: Forw
     return Scored(model.output(states, table), output_index(table.ids, batch.target[mask]), weight)
 
 
-def sentence_log_probs(model: Trainable, batch: Batch[Tensor]) -> Tensor:
-    """Return log p(target | source) of every pair, (B,), with a gradient; it includes log p of a planned length."""
-    memory, states, mask = forward_pass(model, batch)
+def sentence_log_probs(model: Trainable[MemoryT], batch: Batch[Tensor], memory: MemoryT | None = None) -> Tensor:
+    """Return log p(target | source) of every pair, (B,), with a gradient; it includes log p of a planned length.
+
+    `memory` is as of `forward_pass`.
+    """
+    memory, states, mask = forward_pass(model, batch, memory)
     table = model.output_table(batch.target_language)
-    log_probs = model.output(states, table).float().log_softmax(-1)
+    log_probs = widened(model.output(states, table)).log_softmax(-1)
     tokens = log_probs.gather(1, output_index(table.ids, batch.target[mask]).unsqueeze(1)).squeeze(1)
     row = torch.arange(batch.rows, device=mask.device)[:, None].expand_as(mask)[mask]
     sums = tokens.new_zeros(batch.rows).index_add(0, row, tokens)

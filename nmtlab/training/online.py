@@ -49,8 +49,9 @@ class NotFiniteError(NmtlabError):
 class OnlineModel:
     """A copy of a model that learns from pairs, one after the other.
 
-    All weights learn, those that were frozen too, by the cross-entropy of the training, without teacher or anchor, and
-    with its dropout and clipping. Dropout depends on the seed of the training, the name and how many steps were made.
+    All weights learn, those that were frozen too, by the cross-entropy of the training, without teacher, anchor or
+    risk, and with its dropout and clipping. Dropout depends on the seed of the training, the name and how many steps
+    were made.
 
     Args:
         system: with the model, which stays as it is.
@@ -146,5 +147,7 @@ def adapted(
 def _online(recipe: Recipe, name: str) -> Recipe:
     """Return the recipe of a training that goes on with SGD in a document."""
     seed = int(np.random.SeedSequence((recipe.training.seed, zlib.crc32(name.encode()))).generate_state(1)[0])
-    training = recipe.training.model_copy(update={"optimiser": "sgd", "loss_reduction": "sum", "seed": seed})
+    training = recipe.training.model_copy(
+        update={"optimiser": "sgd", "loss_reduction": "sum", "seed": seed, "risk": "none"}
+    )
     return recipe.model_copy(update={"training": training, "machine": MachineSettings()})

@@ -21,6 +21,7 @@ from nmtlab.training.metrics import Update
 from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
 from nmtlab.training.parallel import Group
+from nmtlab.training.risk import risk_of
 
 
 class Stepper:
@@ -48,7 +49,9 @@ class Stepper:
         self.device = model.device
         sides = pipeline.source, pipeline.target
         self.is_text = [torch.from_numpy(side.vocabulary.is_text).to(self.device) for side in sides]
-        minimised = training_objective(model, self.settings.label_smoothing, teacher, self.settings.teacher_weight)
+        risk = risk_of(recipe, pipeline), self.settings.likelihood_weight
+        taught = teacher, self.settings.teacher_weight
+        minimised = training_objective(model, self.settings.label_smoothing, *taught, *risk)
         self.anchor = anchor
         self.weights = minimised.weights | ({anchor.name: anchor.weight} if anchor else {})
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
