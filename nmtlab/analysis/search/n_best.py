@@ -23,6 +23,7 @@ from nmtlab.systems import open_model, open_system
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import is_blank
 from nmtlab.training.objective import sentence_log_probs
 
 FEATURES = ("log-prob", "length", "chrf", "channel", "second")
@@ -99,7 +100,7 @@ def scored_by(
     sides = (listed["text"].tolist(), sources) if reverse else (sources, listed["text"].tolist())
     system = open_model(other.directed(*corpus.direction[:: -1 if reverse else 1]), machine=machine)
     ids = system.pipeline.encode_source(sides[0]), system.pipeline.encode_target(sides[1])
-    filled = [place for place, source in enumerate(sources) if source.strip()]
+    filled = [place for place, source in enumerate(sources) if not is_blank(source)]
     found = np.zeros(len(listed))
     lengths = [max(len(ids[0][place]), len(ids[1][place])) for place in filled]
     with torch.inference_mode():
