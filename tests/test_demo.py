@@ -43,6 +43,7 @@ def test_the_corpus_is_grown_once(workspace):
     assert first.folder.stat() == made
 
 
+@pytest.mark.full  # near the limit of the quick tier on a slow machine
 def test_what_is_trained_is_found_the_second_time(short):
     events = []
     first = demo_runs(short, "demo-prenorm", "demo-scalenorm", on_event=events.append)

@@ -69,6 +69,7 @@ def test_without_a_file_and_with_a_mistake_the_remedy_is_named(nmtlab, data):
     assert said.err == "nmtlab: mine.toml, line 1: text: missing; add a table [[text]]\n"
 
 
+@pytest.mark.full  # near the limit of the quick tier on a slow machine
 def test_a_grid_is_trained_once_saved_and_answered_in_json(nmtlab, data):
     write(data)
     said = nmtlab("grid", "mine.toml", "--json")

@@ -19,6 +19,7 @@ def words(nmtlab, data):
     return ["rounds", "two", "--corpus", "tiny", *texts, *ways]
 
 
+@pytest.mark.full  # near the limit of the quick tier on a slow machine
 def test_a_round_is_trained_scored_and_named_again_for_nothing(nmtlab, data, words):
     done = nmtlab(*words, "--ratio", 0.05, "--json")
     assert not done.code, done.err

@@ -84,6 +84,7 @@ def test_a_stopped_grid_goes_on_where_it_stopped(tiny_recipe, space, tmp_path):
     assert set(collected_cells(table, "tiny", space)["status"]) == {"finished"}
 
 
+@pytest.mark.full  # near the limit of the quick tier on a slow machine
 def test_a_cell_that_diverges_is_a_result_and_is_not_run_again(tiny_recipe, space, tmp_path):
     table = little_table(tmp_path, tiny_recipe, {"tied": {}, "fixnorm": DIVERGING}, seeds=(1,))
     assert run_grid(cells_of(table, "tiny"), space) == []

@@ -99,6 +99,7 @@ def test_the_small_scale_has_three_real_pairs_into_english_or_more_and_two_artif
     assert all(corpus.dev <= 300 for corpus in corpora)
 
 
+@pytest.mark.full  # near the limit of the quick tier on a slow machine
 @pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="no real corpora beside the checkout")
 def test_the_parts_of_the_small_corpora_are_those_at_hand():
     for table in TABLES:

@@ -25,6 +25,7 @@ def test_only_the_command_imports_the_module_that_writes_to_the_evidence():
     assert using == {"cli/evidence.py"}
 
 
+@pytest.mark.full  # near the limit of the quick tier on a slow machine
 def test_only_that_module_stores_vocabularies_apart_from_their_runs():
     name = "nmtlab.runs.vocabularies.store_apart"
     using = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if name in imported(path)}

@@ -74,6 +74,7 @@ def test_arthurs_table_is_learned_from_the_training_pairs_and_kept_with_the_run(
     assert target.types[open_system(run).model.output_ids[lexicon.argmax()]] == "dog"
 
 
+@pytest.mark.full  # near the limit of the quick tier on a slow machine
 def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corpus, recipe, workspace):
     whole = train("whole", recipe, tiny_corpus, workspace)
     for stop in (7, 10, 13):  # within an epoch, at its end, within the next
