@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import nmtlab
 
 ROOT = Path(nmtlab.__file__).parent
