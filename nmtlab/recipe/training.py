@@ -49,7 +49,7 @@ class TrainingSettings(Section):
     risk_reference: bool = False
     """Whether the reference is among the samples."""
 
-    likelihood_weight: float = Field(0.1, ge=0)
+    likelihood_weight: float = Field(0.001, ge=0)
     """Weight λ of the cross-entropy in the loss of an update, risk + λ cross-entropy; without a risk, it is 1."""
 
     word_dropout: float = Field(0.0, ge=0, lt=1)
