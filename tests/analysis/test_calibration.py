@@ -125,7 +125,7 @@ def test_what_is_shown_of_a_run_are_its_metrics(tiny_corpus, runs):
     assert table["ece"]["eos"] == value_of(find_metric("eos-ece"), run, tiny_corpus)
     sentences = len(list(tiny_corpus.pairs("test")))
     assert table["accuracy"]["eos"] == pytest.approx(100 * sentences / table["tokens"]["eos"])
-    assert f"ordinary {table['ece']['token']:.1f}, of EOS {table['ece']['eos']:.1f}" in view.finding
+    assert f"ordinary {table['ece']['token']:.1f}, of EOS {table['ece']['eos']:.2f}" in view.finding
 
 
 def test_a_run_that_plans_lengths_predicts_no_end(tiny_corpus, runs):

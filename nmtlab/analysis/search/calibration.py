@@ -197,7 +197,7 @@ def _said(found: pd.DataFrame) -> str:
     parts = []
     for run, rows in calibration_errors(found).groupby("run", sort=False):
         each = rows.set_index("of")
-        of_eos = f", of EOS {number(each['ece']['eos'], 1)}" if "eos" in each.index else ""
+        of_eos = f", of EOS {number(each['ece']['eos'])}" if "eos" in each.index else ""
         sure, right = (number(each[name]["token"], 0) for name in ("confidence", "accuracy"))
         parts.append(f"{run} {number(each['ece']['token'], 1)}{of_eos} ({sure} % sure of a token, {right} % right)")
     return f"Expected calibration error in percentage points: {listed(parts, '; ')}."
