@@ -11,6 +11,7 @@ from support.unfolded import unfolded
 
 from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.search.beams import SWEEPS, sweep, varied
+from nmtlab.analysis.search.calibration import CALIBRATION, calibration_errors
 from nmtlab.analysis.search.length_baselines import BASELINES, length_models
 from nmtlab.analysis.search.planned_lengths import (
     PLANNED_LENGTHS,
@@ -235,6 +236,29 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     assert list(again.curves.figure.data[0].x) == [1, 2]
     assert again.rates.frame["sentences"].tolist() == [3]
     assert again.missing.value == ""
+
+
+@pytest.mark.usefixtures("here")  # trains the runs
+def test_how_well_probabilities_are_calibrated_is_computed_when_it_is_looked_at(workspace, zoo, tiny_corpus):
+    shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
+    ordinary, planned = (
+        zoo.copy(kind, workspace, name) for kind, name in (("trained", "ordinary"), ("planned", "plan"))
+    )
+    page = SearchesPage(workspace)
+    page.runs.table.choose(["ordinary", "plan"])
+    asked = {"corpus": tiny_corpus, "split": "test", "sample": 500}
+    assert page.probabilities.text.value == "tiny test"
+    assert CALIBRATION.stored(ordinary, **asked) is None
+    unfolded(page)
+    found = calibration_errors(CALIBRATION.among([ordinary, planned], **asked))
+    shown = page.probabilities.table.frame
+    assert shown["calibration error (points)"].tolist() == found["ece"].round(2).tolist()
+    assert shown["predicted"].tolist() == ["the most probable token", "EOS", "the most probable token"]
+    assert page.probabilities.answer.value.startswith("Expected calibration error in percentage points: ordinary ")
+    assert "tiny (de → en), tiny test" in page.probabilities.chart.figure.layout.title.text
+    page.probabilities.text.value = "tiny dev"
+    assert "tiny dev" in page.probabilities.chart.figure.layout.title.text
+    assert "text=tiny+dev" in page._browser.query
 
 
 @pytest.mark.full

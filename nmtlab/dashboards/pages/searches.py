@@ -1,4 +1,4 @@
-"""Searches of whole texts: wider beams, search errors, empty global bests and planned lengths (thesis 4.1)."""
+"""Searches of whole texts: wider beams, search errors, empty global bests, calibration, planned lengths (thesis 4.1)."""
 
 import ipywidgets as widgets
 import pandas as pd
@@ -6,6 +6,7 @@ import pandas as pd
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, Need
 from nmtlab.analysis.search.beams import OUTCOME, SWEEPS, sweep_figure, text_of, way_of
+from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.analysis.search.length_baselines import length_models_finding, stored_length_models
 from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, calibration_figure, length_calibration
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
@@ -17,6 +18,7 @@ from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import described_runs, mentioned
+from nmtlab.dashboards.parts.calibration import Calibration
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
@@ -44,7 +46,7 @@ PAGE = About(
     ),
     name="searches",
     needs=(NEURAL, _SEARCHES),
-    illustrates=(SEARCH_ERRORS, SEARCHED, REFERENCE_LOSSES),
+    illustrates=(SEARCH_ERRORS, SEARCHED, REFERENCE_LOSSES, CALIBRATION),
 )
 
 FIRST = ("multi30k-de-en.small",)
@@ -76,18 +78,21 @@ class SearchesPage(Page):
         self.curves, self.calibration, self.predicted = Chart(), Chart(), Answer()
         self.rates = Table("Beam search against exact search (lengths relative to the reference)")
         self.planned = Table("Most probable planned length against the reference length")
+        self.probabilities = Calibration(workspace, self.guarded)
         sections = [
             Section(("runs",), (), self._offer),
             Section(("runs", "curves"), (self.answer, self.curves, self.missing), self._draw),
             Section(("runs",), (self.rates,), self._show_rates),
             Section(("runs",), (self.predicted, self.planned, self.calibration), self._show_plans),
+            Section(("runs", "text"), (self.probabilities,), lambda: self.probabilities.show(self.runs.chosen)),
         ]
         body = [
             self.answer, self.curves, self.missing,
             Fold("errors", "How often does the beam miss the global best, and how long is each?", self.rates),
+            Fold("calibration", "Are the probabilities right, and that of the end of a sentence?", self.probabilities),
             Fold("plans", "How well are lengths planned?", self.predicted, self.planned, self.calibration),
         ]  # fmt: skip
-        state = {"runs": self.runs.table, "curves": self.swept}
+        state = {"runs": self.runs.table, "curves": self.swept, "text": self.probabilities.text}
         super().__init__(PAGE, state, sections, body, [self.runs, self.swept], self.runs.refresh)
 
     @property
@@ -100,7 +105,8 @@ class SearchesPage(Page):
         return [run for run in self._views if OUTCOME.answers(run)]
 
     def _offer(self) -> None:
-        """Offer the texts of beam sweeps: curves of different texts are not comparable."""
+        """Offer the texts of beam sweeps, as curves of different texts are not comparable, and those to force."""
+        self.probabilities.offer(self.runs.chosen)
         offer(self.swept, tuple(dict.fromkeys(SWEEPS.among(self._swept).get("text", ()))))
         show_if(len(self.swept.options) > 1, self.swept)
 
