@@ -1,4 +1,4 @@
-"""Searches of whole texts: wider beams, search errors, empty global bests, calibration, planned lengths (thesis 4.1)."""
+"""Searches of whole texts: wider beams, search errors, empty global bests, calibration, lengths (thesis 4.1)."""
 
 import ipywidgets as widgets
 import pandas as pd
