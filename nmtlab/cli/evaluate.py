@@ -215,10 +215,7 @@ def _scored(
     counts = counted_texts([lines], text.references, metrics.of)
     counts += [counted_scores(one.name, one.of[system], one.better) for one in given]
     rows = compared_counts([system], counts)
-    scores = {
-        row.metric: Score(score=row.score, mean=row.mean, margin=row.margin, better=row.better, signature=row.signature)
-        for row in rows.itertuples()
-    }
+    scores = {row.metric: Score.of_row(row) for row in rows.itertuples()}
     reasons = {FIELDS[title]: reason for title, reason in metrics.missing.items()} | missing
     if "perplexity" in numbers:
         reasons["perplexity"] = "it is too large for a number"

@@ -175,9 +175,7 @@ def _answer(
     for name, metric in (("bleu", bleu_metric(default_tokenizer(text.languages[1]))), ("chrf", chrf_metric())):
         rows = compared(list(chosen), counted(name, list(translations.values()), text.references, metric))
         for row in rows:
-            scores[row.system][name] = Score(
-                score=row.score, mean=row.mean, margin=row.margin, better=row.better, signature=row.signature
-            )
+            scores[row.system][name] = Score.of_row(row)
         p[f"p_{name}"] = rows[1].p
     pairs = zip(translations["search"], translations["reranked"], strict=True)
     return Reranking.of(

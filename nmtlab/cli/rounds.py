@@ -138,12 +138,7 @@ def _scored(step: "Step", pairs: ParallelCorpus, split: str) -> TrainedInRounds:
     metrics = {title: of for title, of in text_metrics(references, target).of.items() if title in _METRICS}
     lines = translations(step.run, text, split, machine=step.run.recipe.machine)
     rows = compared_counts([step.run.name], counted_texts([lines], references, metrics))
-    scores = {
-        FIELDS[row.metric]: Score(
-            score=row.score, mean=row.mean, margin=row.margin, better=row.better, signature=row.signature
-        )
-        for row in rows.itertuples()
-    }
+    scores = {FIELDS[row.metric]: Score.of_row(row) for row in rows.itertuples()}
     return TrainedInRounds.of(
         dict.fromkeys(("lines", "dropped"), "nothing is trained on translations of the last run"),
         round=step.round, run=step.run.name, source=source, target=target, **scores,

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -65,6 +65,11 @@ class Score(Part):
     """Which scores are better."""
     signature: str
     """How it was computed: sacrebleu's, or that it is the mean of the sentences."""
+
+    @classmethod
+    def of_row(cls, row: Any) -> "Score":
+        """Return the score in a row of compared systems, which has all fields and more."""
+        return cls(**{name: getattr(row, name) for name in cls.model_fields})
 
 
 class Asked(NamedTuple):

@@ -19,9 +19,8 @@ class NgramModel:
     """An interpolated n-gram model (Jelinek and Mercer 1980).
 
     Each order's relative frequency is interpolated with the estimate of the order below, by a weight for how often the
-    context was seen; below the unigram is a uniform distribution. A word of one sentence, or of
-    none, is `<unk>`. The model is deficient: sentences have less than all of the probability, as `<s>` and unseen
-    contexts keep a part.
+    context was seen; below the unigram is a uniform distribution. A word of one sentence, or of none, is `<unk>`. The
+    model is deficient: sentences have less than all of the probability, as `<s>` and unseen contexts keep a part.
 
     Args:
         folder: with the files of `learn_language_model`.

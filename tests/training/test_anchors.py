@@ -15,6 +15,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import train_with_two_processes
+from support.weights import same_weights
 from torch import nn
 
 from nmtlab.errors import NmtlabError
@@ -214,11 +215,6 @@ def opened(workspace: Workspace) -> ParallelCorpus:
 
 def recipe_from(here: Workspace, changes: dict, parent: str = "parent") -> Recipe:
     return continued_recipe(Run(here.runs / parent), named_recipe("fine-tune")).with_changes(SHORT | changes)
-
-
-def same_weights(one: Run, other: Run, which: str = "last") -> bool:
-    first, second = one.checkpoints.weights(which)[0], other.checkpoints.weights(which)[0]
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
 @pytest.fixture(

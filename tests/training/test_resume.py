@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-import torch
+from support.weights import same_weights
 
 from nmtlab.errors import RunError
 from nmtlab.runs.log import read_log
@@ -28,11 +28,6 @@ def command(*words: str, data) -> list[str]:
 
 def environment(data) -> dict[str, str]:
     return {**os.environ, "NMTLAB_DATA": str(data), "OMP_NUM_THREADS": "1"}
-
-
-def same_weights(one: Run, other: Run, which: str = "last") -> bool:
-    first, second = one.checkpoints.weights(which)[0], other.checkpoints.weights(which)[0]
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
 @pytest.mark.full

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from support.hand_made_model import hand_made_pipeline
+from support.weights import same_weights
 
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import chrf_metric, sentence_bleu_metric
@@ -220,11 +221,6 @@ def recipe(here) -> Recipe:
 @pytest.fixture(scope="module")
 def whole(here, recipe) -> Run:
     return train("whole", recipe, opened(here), here)
-
-
-def same_weights(one: Run, other: Run) -> bool:
-    first, second = one.checkpoints.weights("last")[0], other.checkpoints.weights("last")[0]
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_risk_and_cross_entropy_are_logged_and_the_loss_is_their_sum(whole):

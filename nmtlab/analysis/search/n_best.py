@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import DECODING, in_direction
+from nmtlab.analysis.access.needs import DECODING, check_needs, in_direction
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.evaluation.resampling import corpus_score, sentence_statistics
@@ -195,13 +195,15 @@ def n_best_lists(
         on_progress: called with the number of sentences just translated.
 
     Raises:
-        NmtlabError: `channel` or `second` does not translate in its direction.
+        NmtlabError: `channel` or `second` does not translate in its direction, is phrase-based, or has no weights.
     """
     for other, direction in ((channel, corpus.direction[::-1]), (second, corpus.direction)):
         if other and not other.translates(*direction):
             known = ", ".join(f"{source} to {target}" for source, target in other.directions)
             problem = f"run {other.name!r}: translates {known}, but the candidates need {' to '.join(direction)}"
             raise NmtlabError(problem, "choose a run in this direction")
+        if other:
+            check_needs(other, DECODING)
     asked: dict[str, Any] = {"corpus": corpus, "split": split, "size": size, "search": search, "machine": machine}
     columns = {}
     listed = N_BEST.of(run, on_progress, **asked)
