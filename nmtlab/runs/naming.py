@@ -15,6 +15,9 @@ _NO_CHANGE = ("about", "corpus", "more_corpora", "machine", "transfer.parent", _
 _QUIET = ("training.validate_every", "training.max_evaluations", "training.patience", "training.save_minutes", "search")
 """Sections and fields that are named only where runs would be alike otherwise."""
 
+_PARTS = tuple(f"transfer.{part}" for part in ("source_embedding", "encoder", "decoder", "target_embedding", "output"))
+"""Uses of the parts that every parent has."""
+
 _LAYERS = ("model.layers", "model.encoder_layers", "model.decoder_layers")
 
 
@@ -65,8 +68,8 @@ def system_name(run: Run) -> str:
 def stated_changes(run: Run) -> str:
     """Return the changes to its system that a run's name states, and its parent: `init xavier, from parent-pt-en`."""
     changed = _changed(run, _settings(run, _QUIET))
-    words = [in_words(field, value) for field, value in changed.items() if _is_stated(field, run)]
-    return ", ".join([*words, *filter(None, [_parent(run)])])
+    words = _words({field: value for field, value in changed.items() if _is_stated(field, run)})
+    return ", ".join([*words.values(), *filter(None, [_parent(run)])])
 
 
 def layers(recipe: Recipe) -> str:
@@ -80,6 +83,18 @@ def in_words(field: str, value: object) -> str:
     if isinstance(value, bool):
         return name if value else f"no {name}"
     return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def _words(changed: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings in words, by field; parts of a parent with the same use are named together."""
+    words = {field: in_words(field, value) for field, value in changed.items()}
+    for use in ("freeze", "reset"):
+        alike = [part for part in _PARTS if changed.get(part) == use]
+        if len(alike) > 1:
+            named = " and ".join(part.rpartition(".")[2] for part in alike) if len(alike) < len(_PARTS) else "all parts"
+            rest = {field: text for field, text in words.items() if field not in alike}
+            words = {alike[0]: in_words(named, use), **rest}
+    return words
 
 
 def _of_what_differs(facts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -111,11 +126,13 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str], seedless: Collection[str])
     facts = {}
     for run in runs:
         others = alike[tuple(heads[run.name].values())]
-        told = {
-            field: in_words(field, value)
-            for field, value in _changed(run, settings[run.name]).items()
-            if _is_stated(field, run) or any(other.get(field) != value for other in others)
-        }
+        told = _words(
+            {
+                field: value
+                for field, value in _changed(run, settings[run.name]).items()
+                if _is_stated(field, run) or any(other.get(field) != value for other in others)
+            }
+        )
         told |= {
             field: in_words(field, value)
             for field, value in unnamed.get(run.name, {}).items()

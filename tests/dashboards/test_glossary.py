@@ -7,6 +7,7 @@ import pytest
 from support.packed import NO_WORKSPACE
 
 from nmtlab.dashboards.widgets.glossary import Entry, glossary, glossary_document, meaning_of, meanings
+from nmtlab.grids.declared.labels import row_label
 from nmtlab.grids.results.statistics import Verdict
 from nmtlab.text.artificial.language_settings import CODES
 from nmtlab.thesis.measured import all_measured
@@ -25,8 +26,10 @@ def test_every_verdict_and_every_artificial_language_is_explained():
 
 @pytest.mark.parametrize("stored", all_measured(NO_WORKSPACE), ids=lambda stored: stored.name)
 def test_every_text_of_a_measured_table_is_explained(stored):
-    cells = stored.cells
-    texts = {re.match(r"\w+-\w+", row)[0] for row in cells.loc[cells["value"].notna(), "row"]}
+    measured = {*stored.cells.loc[stored.cells["value"].notna(), "row"]}
+    labels = [row_label(row, stored.scale) for row in stored.table.rows if row.name in measured]
+    texts = {re.match(r"\w+-\w+", label)[0] for label in labels}
+    assert len(labels) == len(measured)
     assert texts <= {*NAMES}
 
 

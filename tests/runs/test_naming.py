@@ -159,3 +159,12 @@ def test_a_parent_that_was_trained_on_the_same_text_is_not_named(gallery):
     assert frozen
     assert not any("from" in label for label in frozen)
     assert "from parent-pt-en" in found["child-gl-en.4000.transfer-bpe.related-parent.s1"]
+
+
+def test_parts_of_a_parent_with_the_same_use_are_named_together(made):
+    parts = ("source_embedding", "encoder", "decoder", "target_embedding", "output")
+    reset = {f"transfer__{part}": "reset" for part in parts}
+    assert names(made("a.prenorm", **reset), made("b.prenorm")) == ["all parts reset", "prenorm"]
+    two = made("c.prenorm", transfer__encoder="freeze", transfer__decoder="freeze")
+    one = made("d.prenorm", transfer__output="reset")
+    assert names(two, one) == ["encoder and decoder freeze", "output reset"]
