@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.full_disk import files_of_at_most, memory_of_at_most
+from support.full_disk import files_of_at_most
 
 TRAIN = ("train", "spoiled", "--recipe", "tiny.toml", "--name", "new")
 
@@ -389,10 +389,24 @@ def test_what_cannot_be_written_is_named_with_what_to_do(refused, nmtlab, data):
     assert refused("corpus", "stats", "x" * 5000).endswith("; choose a shorter name\n")
 
 
-def test_memory_that_is_not_there_is_a_line_that_says_what_to_lower(refused):
-    with memory_of_at_most(100 << 20):
-        said = refused("evaluate", "whole", "--beam", 100_000)
-    assert re.match(r"out of memory.*; reduce .* the beam, --samples", said)
+# In a process of its own: oneDNN, once refused memory for a kernel, never makes that kernel again.
+LITTLE_MEMORY = """
+import re, resource, sys, torch
+from nmtlab.cli import main
+
+taken = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+resource.setrlimit(resource.RLIMIT_AS, (taken + (1 << 30),) * 2)
+main()
+"""
+
+
+@pytest.mark.full
+def test_memory_that_is_not_there_is_a_line_that_says_what_to_lower(data):
+    words = ("evaluate", "whole", "--beam", "100000")
+    done = subprocess.run([sys.executable, "-c", LITTLE_MEMORY, *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert re.match(r"nmtlab: out of memory.*; reduce .* the beam, --samples", done.stderr)
 
 
 def test_what_is_quoted_is_cut_in_the_middle(refused):
