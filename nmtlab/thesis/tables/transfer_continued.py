@@ -63,15 +63,15 @@ def _software(pairs: int) -> ConcatenatedCorpus:
     )
 
 
-def _setup(child: Corpus, parent: Corpus) -> Setup:
-    return Setup(child, texts={_GENERAL: Texts(parent.name, (parent,))})
+def _setup(child: Corpus, parent: Corpus, changes: Changes | None = None) -> Setup:
+    return Setup(child, changes or {}, texts={_GENERAL: Texts(parent.name, (parent,))})
 
 
-def _rows(pairs: int, thesis: Setup | str, tiny: Setup | str) -> tuple[Row, Row]:
-    """Return the rows of a child's size: tested on its text, and on the parent's."""
+def _rows(pairs: int, thesis: Setup | str, tiny: Setup | str, changes: Changes | None = None) -> tuple[Row, Row]:
+    """Return the rows of a child's size: tested on its text, and on the parent's; `changes` are of the small scale."""
     name = f"{pairs:,} pairs"
     setups: dict[Scale, Setup | str] = {
-        "thesis": thesis, "small": _setup(_software(pairs), _SENTENCES), "tiny": tiny
+        "thesis": thesis, "small": _setup(_software(pairs), _SENTENCES, changes), "tiny": tiny
     }  # fmt: skip
     on_parents = {scale: _on_parents_text(setup) for scale, setup in setups.items()}
     note = f" ({pairs:,})"
@@ -83,7 +83,7 @@ def _on_parents_text(setup: Setup | str) -> Setup | str:
 
 
 _FEW = _rows(200, "published for 2,000 pairs or more", _setup(_TINY_CHILD, _TINY_PARENT))
-_MORE = _rows(2000, _setup(FirstPairs(_MEDICINES, 2000), _NEWS), "as 200 pairs")
+_MORE = _rows(2000, _setup(FirstPairs(_MEDICINES, 2000), _NEWS), "as 200 pairs", _SCRATCH_AT["small"])
 SIZES_OF_TEXT = {200: _FEW, 2000: _MORE}
 """Pairs of the child -> its rows: on the child's text, and on the parent's."""
 
