@@ -93,7 +93,7 @@ def show(name: Annotated[str, typer.Argument(help="Name of a run.")], as_json: J
         print_answer(_shown(run))
         return
     validations = run.log.metrics("validation")
-    print(f"run {run.name}: {run.log.mean_of or run.status}\n")
+    print(f"run {run.name}: {run.log.made_of or run.status}\n")
     if run.overlap:
         print(f"{run.overlap}.\n")
     if run.inheritance:
@@ -280,10 +280,29 @@ def average(
     workspace = Workspace.find()
     run = open_run(names[0], workspace)
 
-    from nmtlab.training.averaging import average_checkpoints  # after the name is checked: it loads torch
+    from nmtlab.training.derived import average_checkpoints  # after the name is checked: it loads torch
 
     made = average_checkpoints(run, workspace.run_folder(name), last)
-    print(f"run {made.name}: {made.log.mean_of}")
+    print(f"run {made.name}: {made.log.made_of}")
+    print(f"next: nmtlab evaluate {made.name} --split dev")
+
+
+def prune(
+    of: Annotated[str, typer.Argument(metavar="RUN", help="A run with weights.")],
+    name: Annotated[str, typer.Option(help="Name of the new run.")],
+    share: Annotated[float, typer.Option(help="Share of the values to set to 0, above 0 and below 1.")],
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Prune the smallest values of all matrices together, not a share of each.")
+    ] = False,
+) -> None:
+    """Make a run like another, without the smallest values of its matrices: vectors stay as they are."""
+    workspace = Workspace.find()
+    run = open_run(of, workspace)
+
+    from nmtlab.training.derived import prune_run  # after the name is checked: it loads torch
+
+    made = prune_run(run, workspace.run_folder(name), share, blind)
+    print(f"run {made.name}: {made.log.made_of}")
     print(f"next: nmtlab evaluate {made.name} --split dev")
 
 

@@ -130,12 +130,20 @@ class _MeanOf(_Facts):
     weights: list[str]
 
 
+class _Pruned(_Facts):
+    run: str
+    share: float
+    blind: bool
+    weights: str | None
+
+
 class _End(_Facts):
     kind: Literal["end"]
     step: NonNegativeInt
     status: Literal["finished", "stopped", "diverged"]
     seconds: float
     mean_of: _MeanOf | None = None
+    pruned: _Pruned | None = None
 
 
 class MetricsLine(RootModel):

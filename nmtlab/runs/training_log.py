@@ -46,11 +46,16 @@ class TrainingLog:
         return last["step"] if (last := self.last) else 0
 
     @property
-    def mean_of(self) -> str:
-        """Which checkpoints its weights are the mean of, without a full stop; empty if it was trained."""
-        made = (self.last or {}).get("mean_of")
-        steps = ", ".join(f"{step:,}" for step in made["steps"]) if made else ""
-        return printable(f"the mean of {made['run']} after {steps} updates") if made else ""
+    def made_of(self) -> str:
+        """Whose weights its weights were made of, and how, without a full stop; empty if it was trained."""
+        last = self.last or {}
+        if made := last.get("mean_of"):
+            steps = ", ".join(f"{step:,}" for step in made["steps"])
+            return printable(f"the mean of {made['run']} after {steps} updates")
+        if made := last.get("pruned"):
+            of = "all values of its matrices together" if made["blind"] else "the values of each of its matrices"
+            return printable(f"{made['run']} without the smallest {100 * made['share']:g} % of {of}")
+        return ""
 
     def gradient_norms(self) -> pd.DataFrame:
         """Return the gradient's global norm before clipping at every update: `step`, `norm`."""

@@ -9,7 +9,8 @@ from nmtlab.errors import RunError
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
-from nmtlab.training.averaging import MovingAverage, average_checkpoints, mean_weights
+from nmtlab.training.averaging import MovingAverage
+from nmtlab.training.derived import average_checkpoints, mean_weights
 from nmtlab.training.setup import train
 from nmtlab.training.validation import text_perplexity
 

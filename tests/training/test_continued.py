@@ -27,8 +27,8 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
-from nmtlab.training.averaging import average_checkpoints
 from nmtlab.training.cost import check_fits, estimate_cost
+from nmtlab.training.derived import average_checkpoints
 from nmtlab.training.events import Hint
 from nmtlab.training.parallel import Group
 from nmtlab.training.setup import train

@@ -1,9 +1,10 @@
-"""`nmtlab runs average`: a run from the checkpoints that a training kept."""
+"""`nmtlab runs average` and `runs prune`: runs whose weights come from those of another."""
 
 import shutil
 
 import pytest
 
+from nmtlab.nn.pruning import share_of_zeros
 from nmtlab.runs.run import Run
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
@@ -36,7 +37,7 @@ def test_the_mean_of_checkpoints_is_a_complete_run(nmtlab, data, kept):
     assert "mean" in nmtlab("runs", "list").out
     assert nmtlab("runs", "pack", "mean", "--weights", "--to", ".").code == 0
     assert nmtlab("runs", "unpack", "mean.tar.xz", "--name", "again").code == 0
-    assert Run(data / "runs/again").log.mean_of == "the mean of kept after 10, 15 updates"
+    assert Run(data / "runs/again").log.made_of == "the mean of kept after 10, 15 updates"
     assert "finished and cannot be resumed" in nmtlab("train", "tiny", "--name", "mean", "--resume").err
 
 
@@ -62,3 +63,21 @@ def test_a_run_packed_without_its_model_has_no_checkpoints(nmtlab, data, kept):
     nmtlab("runs", "pack", "kept", "--to", ".")
     nmtlab("runs", "unpack", "kept.tar.xz", "--name", "light")
     assert "run 'light': no kept checkpoints" in nmtlab("runs", "average", "light", "--name", "mean").err
+
+
+def test_a_run_without_its_smallest_weights_is_a_complete_run(nmtlab, data):
+    said = nmtlab("runs", "prune", "whole", "--share", 0.4, "--name", "light")
+    made = "whole without the smallest 40 % of the values of each of its matrices"
+    assert said == (0, f"run light: {made}\nnext: nmtlab evaluate light --split dev\n", "")
+    light = Run(data / "runs/light")
+    assert light.log.metrics("end")["pruned"].item()["weights"] == Run(data / "runs/whole").checkpoints.digest
+    assert share_of_zeros(light.checkpoints.weights()[0]) == pytest.approx(0.4, abs=0.01)
+    assert nmtlab("translate", "light", stdin=TEXT).code == 0
+    assert nmtlab("runs", "show", "light").out.startswith(f"run light: {made}\n")
+    assert nmtlab("runs", "prune", "whole", "--share", 0.4, "--name", "blind", "--blind").out.startswith(
+        "run blind: whole without the smallest 40 % of all values of its matrices together\n"
+    )
+    refused = nmtlab("runs", "prune", "whole", "--share", 40, "--name", "none")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "share 40: not above 0 and below 1; give one such as 0.4" in refused.err
+    assert not (data / "runs/none").exists()

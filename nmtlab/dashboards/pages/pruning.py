@@ -1,0 +1,126 @@
+"""What models lose with their smallest weights."""
+
+from collections.abc import Iterator
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.texts import Text, by_title, texts
+from nmtlab.analysis.lexical.pruning import EVERY, PRUNED, PRUNING, PUBLISHED, SHARES, SHOWN, at_share, pruning_figure
+from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.systems import described_runs, left_out, of_one_pair
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.controls import offer
+from nmtlab.dashboards.widgets.note import Answer, Note
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.dashboards.widgets.work import Work
+from nmtlab.figures.theme import with_subtitle
+from nmtlab.runs.run import Run
+from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=94,
+    group="Why",
+    title="Pruned weights",
+    question="What does a model lose with its smallest weights, and which words go first?",
+    name="pruning",
+    needs=PRUNING.needs,
+)
+
+FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1")
+_SAMPLE = 100
+_SETTINGS = len(PRUNED) * len(SHARES)
+_NO_TEXT = "No text of these runs is here: open a workspace with their corpus, or choose packed runs with sentences."
+_READ = (
+    f"{_SAMPLE} sentences of the text, at most. The same share of every matrix is set to 0, and nothing is trained "
+    f"again. See, Luong and Manning (2016) take {PUBLISHED:.0%} from a model of 216 M weights at hardly any loss. On "
+    "the right, tokens of the references: solid without values of word vectors, dotted without values of the network "
+    "between them."
+)
+_NAMES = {
+    "run": "run", "pruned": "pruned", "share": "of its values, %", "zeros": "of all values, %", "bleu": "BLEU",
+    EVERY: "loss of a token, nats",
+}  # fmt: skip
+
+
+class PruningPage(Page):
+    """BLEU by the share that is pruned, and the loss of tokens by their frequency; computed in steps, and stored."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._texts = workspace, dict[str, Text]()
+        self.runs = RunChooser(workspace, PAGE.needs, FIRST)
+        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
+        shares = [(f"{share:.0%}", share) for share in SHARES[1:]]
+        self.share = widgets.Dropdown(description="Pruned", options=shares, value=SHOWN)
+        self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
+        self.table = Table("What is lost: BLEU, and nats a token by its frequency in training")
+        state = {"runs": self.runs.table, "text": self.text, "share": self.share}
+        sections = [
+            Section(("runs",), (), self._offer),
+            Section(("runs", "text"), (self.work, self.answer, self.hint), self._begin),
+            Section(("runs", "text", "share"), (self.chart, self.table), self._draw),
+        ]
+        body = [
+            self.answer, self.work, self.chart, self.hint,
+            Fold("losses", "How much does each part lose?", self.table),
+        ]  # fmt: skip
+        super().__init__(PAGE, state, sections, body, [self.runs, self.text, self.share], self.runs.refresh)
+
+    @property
+    def _shown(self) -> list[Run]:
+        """The runs that translate in the direction of the chosen text, opened in it."""
+        text = self._texts.get(self.text.value or "")
+        return of_one_pair(self.runs.chosen, text.corpus.direction) if text else []
+
+    def _offer(self) -> None:
+        self._texts = by_title(text for run in of_one_pair(self.runs.chosen) for text in texts(run, self._workspace))
+        offer(self.text, tuple(self._texts))
+
+    def _begin(self) -> None:
+        """Say what is stored, and compute the rest in the background."""
+        runs = self._shown
+        if not runs:
+            self.answer.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
+            return
+        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_READ}".strip())
+        known = self._known()
+        self.answer.say(PRUNING.finding(known) if len(known) else "Being computed: the text is translated and forced.")
+        missing = [run for run in runs if PRUNING.stored(run, **self._asked) is None]
+        if missing:
+            self.work.start("pruning", len(missing) * _SETTINGS, self._compute(missing))
+
+    def _compute(self, runs: list[Run]) -> Iterator[int]:
+        for run in runs:
+            yield from PRUNING.steps(run, **self._asked)
+            self.answer.say(PRUNING.finding(self._known()))
+            self._draw()
+
+    @property
+    def _asked(self) -> dict[str, object]:
+        text = self._texts[self.text.value]
+        return {"corpus": text.corpus, "split": text.split, "sample": _SAMPLE}
+
+    def _known(self) -> pd.DataFrame:
+        """Return what is stored of the shown runs."""
+        stored = [(run.label, PRUNING.stored(run, **self._asked)) for run in self._shown]
+        known = [found.assign(run=label) for label, found in stored if found is not None and len(found)]
+        return pd.concat(known, ignore_index=True) if known else pd.DataFrame()
+
+    def _draw(self) -> None:
+        found = self._known()
+        if found.empty:
+            return
+        subtitle = described_runs(self._shown, str(self.text.value))
+        self.chart.show(with_subtitle(pruning_figure(found, self.share.value), subtitle))
+        table = at_share(found, self.share.value)
+        table[["share", "zeros"]] = (100 * table[["share", "zeros"]]).round()
+        self.table.show(table.assign(pruned=table["pruned"].map(PRUNED)).round(2).rename(columns=_NAMES))
+
+
+def pruning_page(workspace: Workspace | None = None) -> PruningPage:
+    """Return the page."""
+    return PruningPage(workspace or Workspace.find())

@@ -1,0 +1,89 @@
+"""What a model loses by pruning, against the pruned run itself."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nmtlab.analysis.lexical.pruning import EDGES, EVERY, PRUNING, SHARES, at_share, losses, lost, pruning_figure
+from nmtlab.errors import NmtlabError
+from nmtlab.evaluation import bleu
+from nmtlab.evaluation.rare_words import bucket_names, bucket_of
+from nmtlab.runs.run import Run
+from nmtlab.search.forced import forced_decode_all
+from nmtlab.systems import open_model
+from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.training.derived import prune_run
+
+SAMPLE = 4
+
+
+@pytest.fixture(scope="session")
+def run(trained) -> Run:
+    return trained[0]
+
+
+@pytest.fixture(scope="session")
+def found(run, tiny_corpus) -> pd.DataFrame:
+    return pd.DataFrame([row for rows in losses(run, tiny_corpus, "dev", SAMPLE) for row in rows]).assign(run="run")
+
+
+def forced(run: Run, corpus) -> tuple[np.ndarray, list[str]]:
+    """Return the log-probability and the bucket of each token of the sample but EOS."""
+    system, drawn = open_model(run), draw_sample(corpus, "dev", SAMPLE)
+    values, buckets = [], []
+    for source, target in drawn.pairs:
+        ids = system.pipeline.target_ids(target)
+        ((_, one),) = forced_decode_all(system.model, [system.pipeline.source_ids(source)], [ids])
+        values += one.log_probs[:-1].tolist()
+        buckets += [bucket_names(EDGES)[bucket_of(count, EDGES)] for count in system.pipeline.target.counts[ids[:-1]]]
+    return np.array(values), buckets
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.9])
+def test_where_all_matrices_are_pruned_the_numbers_are_those_of_the_pruned_run(
+    share, found, run, tiny_corpus, tmp_path
+):
+    other = prune_run(run, tmp_path / "other", share) if share else run
+    rows = found[(found["pruned"] == "all") & (found["share"] == share)].set_index("frequency")
+    values, buckets = forced(other, tiny_corpus)
+    expected = pd.DataFrame({"value": values, "bucket": buckets}).groupby("bucket")["value"]
+    assert rows.loc[EVERY, "log_prob"] == pytest.approx(values.mean(), abs=1e-5)
+    assert rows["log_prob"].drop(EVERY).to_dict() == pytest.approx(expected.mean().to_dict(), abs=1e-5)
+    assert rows["tokens"].drop(EVERY).to_dict() == expected.size().to_dict()
+    drawn = draw_sample(tiny_corpus, "dev", SAMPLE)
+    texts = [one.text for one in open_model(other).translate(drawn.sources)]
+    assert rows.loc[EVERY, "bleu"] == pytest.approx(bleu(texts, [drawn.targets]).value)
+    assert rows.loc[EVERY, "zeros"] == pytest.approx(share, abs=0.01)
+
+
+def test_word_vectors_and_the_network_are_all_matrices_between_them(found):
+    zeros = found.drop_duplicates(["pruned", "share"]).pivot(index="share", columns="pruned", values="zeros")
+    assert (zeros["words"] + zeros["network"]).tolist() == pytest.approx(zeros["all"].tolist(), abs=1e-9)
+    assert (zeros.loc[0.9, ["words", "network"]] > 0).all()
+    assert found[found["pruned"] != "all"]["bleu"].isna().all()
+
+
+def test_a_computation_that_was_cut_off_goes_on_where_it_ended(found, run, tiny_corpus):
+    last = [row for rows in losses(run, tiny_corpus, "dev", SAMPLE, start=3 * len(SHARES) - 1) for row in rows]
+    pd.testing.assert_frame_equal(pd.DataFrame(last).assign(run="run"), found.tail(len(last)).reset_index(drop=True))
+
+
+def test_the_loss_is_the_difference_from_no_pruning_and_the_figure_shows_it(found):
+    table = at_share(found, 0.9).set_index("pruned")
+    of_all = found[(found["frequency"] == EVERY) & (found["pruned"] == "words")].set_index("share")["log_prob"]
+    assert table.loc["words", EVERY] == pytest.approx(of_all[0.0] - of_all[0.9])
+    assert (lost(found).query("share == 0")["loss"] == 0).all()
+    scores, *by_frequency = pruning_figure(found, 0.9).data
+    assert list(scores.y) == found[(found["pruned"] == "all") & (found["frequency"] == EVERY)]["bleu"].tolist()
+    assert [len(trace.y) for trace in by_frequency] == 2 * [found["frequency"].nunique() - 1]
+    assert "of word vectors" in PRUNING.finding(found)
+    assert PRUNING.finding(found[:0]) == ""
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, math.nan])
+def test_a_share_that_prunes_nothing_or_everything_is_refused(share, run, tmp_path):
+    with pytest.raises(NmtlabError, match="not above 0 and below 1; give one such as"):
+        prune_run(run, tmp_path / "none", share)
+    assert not (tmp_path / "none").exists()
