@@ -25,7 +25,7 @@ def test_the_table_and_the_answer_are_what_the_analysis_finds(page, gallery):
     assert page.answer.value == PRUNING.finding(stored)
     assert page.table.frame["pruned"].tolist() == [*PRUNED.values()]
     page.share.value = 0.9
-    assert "90%" in page.chart.figure.layout.yaxis2.title.text
+    assert "90 %" in page.chart.figure.layout.yaxis2.title.text
     assert (page.table.frame["of its values, %"] == 90).all()
 
 

@@ -15,6 +15,7 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.needs import COUNTS, DECODING, in_direction
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
@@ -184,7 +185,7 @@ def pruning_figure(found: pd.DataFrame, share: float = SHOWN) -> go.Figure:
         title_text="frequency of the token in training", type="category", categoryorder="array",
         categoryarray=bucket_names(EDGES), col=2,
     )  # fmt: skip
-    figure.update_yaxes(title_text=f"loss of a token with {share:.0%} pruned (nats)", col=2)
+    figure.update_yaxes(title_text=f"loss of a token with {percent(share)} pruned (nats)", col=2)
     figure.update_layout(legend=BELOW, margin_b=130)
     return dressed(figure, "What is lost with the smallest weights, and by which words", 480)
 
@@ -201,8 +202,8 @@ def _said(found: pd.DataFrame) -> str:
         each = [f"{number(one.loss)} if seen {one.frequency} times" for one in some.iloc[[0, -1]].itertuples()]
         words.append(f"{run} {' and '.join(each)}")
     return (
-        f"Without the smallest {PUBLISHED:.0%} of all values BLEU changes: {listed(scores)}. Without {SHOWN:.0%} of "
-        f"those of word vectors, a token loses, in nats: {listed(words, '; ')}."
+        f"Without the smallest {percent(PUBLISHED)} of all values BLEU changes: {listed(scores)}. Without "
+        f"{percent(SHOWN)} of those of word vectors, a token loses, in nats: {listed(words, '; ')}."
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.lexical.pruning import EVERY, PRUNED, PRUNING, PUBLISHED, SHARES, SHOWN, at_share, pruning_figure
 from nmtlab.dashboards.frame.about import About
@@ -37,8 +38,8 @@ _SETTINGS = len(PRUNED) * len(SHARES)
 _NO_TEXT = "No text of these runs is here: open a workspace with their corpus, or choose packed runs with sentences."
 _READ = (
     f"{_SAMPLE} sentences of the text, at most. The same share of every matrix is set to 0, and nothing is trained "
-    f"again. See, Luong and Manning (2016) take {PUBLISHED:.0%} from a model of 216 M weights at hardly any loss. On "
-    "the right, tokens of the references: solid without values of word vectors, dotted without values of the network "
+    f"again. See, Luong and Manning (2016) take {percent(PUBLISHED)} from a model of 216 M weights at hardly any loss. "
+    "On the right, tokens of the references: solid without values of word vectors, dotted without values of the network "
     "between them."
 )
 _NAMES = {
@@ -54,7 +55,7 @@ class PruningPage(Page):
         self._workspace, self._texts = workspace, dict[str, Text]()
         self.runs = RunChooser(workspace, PAGE.needs, FIRST)
         self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
-        shares = [(f"{share:.0%}", share) for share in SHARES[1:]]
+        shares = [(percent(share), share) for share in SHARES[1:]]
         self.share = widgets.Dropdown(description="Pruned", options=shares, value=SHOWN)
         self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
         self.table = Table("What is lost: BLEU, and nats a token by its frequency in training")
