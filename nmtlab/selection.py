@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -51,7 +51,7 @@ class Costs(NamedTuple):
 
     values: np.ndarray
     by: str
-    origin: dict[str, object]
+    origin: Mapping[str, object]
 
 
 def languages_of(text: Text) -> tuple[str, ...]:
@@ -195,8 +195,8 @@ def conditional_cross_entropies(system: Translator, sources: Sequence[str], targ
     pairs = list(zip(system.pipeline.encode_source(sources), system.pipeline.encode_target(targets), strict=True))
     filled = [place for place, pair in enumerate(pairs) if min(map(len, pair)) > 1]
     found = np.full(len(pairs), np.nan)
-    ids = [[pairs[place][side] for place in filled] for side in (0, 1)]
-    for index, forced in forced_decode_all(system.model, *ids):
+    given, wanted = ([pairs[place][side] for place in filled] for side in (0, 1))
+    for index, forced in forced_decode_all(system.model, given, wanted):
         found[filled[index]] = -forced.log_prob / len(forced.log_probs)
     return found
 
