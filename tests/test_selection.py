@@ -34,6 +34,7 @@ from nmtlab.text.corpora.monolingual import MonolingualCorpus, sampled
 from nmtlab.text.noise.adding import add_noise
 from nmtlab.training.objective import sentence_log_probs
 from nmtlab.training.setup import train
+from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
 few_lines = pytest.mark.filterwarnings("ignore:.*lines are few to learn its domain from")
@@ -212,6 +213,11 @@ def test_selected_pairs_keep_dev_and_test_and_which_side_a_system_made(tiny_corp
 
 
 @pytest.fixture(scope="module")
+def forward(zoo) -> Run:
+    return zoo("learned")
+
+
+@pytest.fixture(scope="module")
 def backward(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
     """A run of the direction that the shared one has not."""
     reverse = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
@@ -229,9 +235,8 @@ def some(tiny_corpus, tmp_path) -> ParallelCorpus:
     return ParallelCorpus.open(tmp_path / "some")
 
 
-def alone(run: Run, source: str, target: str) -> float:
+def alone(system: Translator, source: str, target: str) -> float:
     """Return the cross-entropy of one target by a pass over all of its tokens at once, as in training."""
-    system = open_model(run)
     ids = system.pipeline.encode_source([source]), system.pipeline.encode_target([target])
     with torch.inference_mode():
         return -float(
@@ -239,39 +244,40 @@ def alone(run: Run, source: str, target: str) -> float:
         ) / len(ids[1][0])
 
 
-def test_the_dual_cost_is_that_of_each_pair_scored_alone(zoo, backward, some):
+def test_the_dual_cost_is_that_of_each_pair_scored_alone(forward, backward, some):
     done = []
-    costs = dual_cross_entropies(some, zoo("learned"), backward, on_progress=done.append)
+    costs = dual_cross_entropies(some, forward, backward, on_progress=done.append)
+    one_way, other_way = open_model(forward), open_model(backward)
     for place, (source, target) in enumerate(some.pairs("train")):
         if not source:
             assert np.isnan(costs.values[place])
             continue
-        one, other = alone(zoo("learned"), source, target), alone(backward, target, source)
+        one, other = alone(one_way, source, target), alone(other_way, target, source)
         assert costs.values[place] == pytest.approx(abs(one - other) + (one + other) / 2, rel=1e-4)
         weight = math.exp(-(abs(one - other) + (one + other) / 2))
         assert math.exp(-costs.values[place]) == pytest.approx(weight, rel=1e-3)
     assert sum(done) == len(costs.values) == 8
-    assert costs.origin["weights"] == zoo("learned").checkpoints.original_digest
+    assert costs.origin["weights"] == forward.checkpoints.original_digest
     assert costs.origin["back_weights"] == backward.checkpoints.original_digest
 
 
-def test_pairs_are_scored_alike_in_parts_of_any_size(zoo, backward, some, monkeypatch):
-    whole = dual_cross_entropies(some, zoo("learned"), backward)
+def test_pairs_are_scored_alike_in_parts_of_any_size(forward, backward, some, monkeypatch):
+    whole = dual_cross_entropies(some, forward, backward)
     monkeypatch.setattr(selection, "_LINES_AT_ONCE", 3)
-    parts = dual_cross_entropies(some, zoo("learned"), backward)
+    parts = dual_cross_entropies(some, forward, backward)
     assert parts.values == pytest.approx(whole.values, rel=1e-5, nan_ok=True)
 
 
-def test_pairs_of_which_one_side_was_shuffled_are_found(zoo, backward, tiny_corpus, tmp_path):
+def test_pairs_of_which_one_side_was_shuffled_are_found(forward, backward, tiny_corpus, tmp_path):
     add_noise(tmp_path / "noisy", tiny_corpus, "misaligned", 0.5)
     noisy = ParallelCorpus.open(tmp_path / "noisy")
-    costs = dual_cross_entropies(noisy, zoo("learned"), backward)
+    costs = dual_cross_entropies(noisy, forward, backward)
     chosen = best(costs.values, 300)
     assert chosen[:300].sum() >= 255  # 200 by chance
 
 
-def test_runs_of_one_direction_are_refused(zoo, backward, some):
+def test_runs_of_one_direction_are_refused(forward, backward, some):
     with pytest.raises(RunError, match="run 'whole': translates de to en, not en to de; choose two runs of opposite"):
-        dual_cross_entropies(some, zoo("learned"), zoo("learned"))
+        dual_cross_entropies(some, forward, forward)
     with pytest.raises(RunError, match="run 'back': translates en to de, not de to en"):
-        dual_cross_entropies(some, backward, zoo("learned"))
+        dual_cross_entropies(some, backward, forward)
