@@ -26,7 +26,7 @@ FLOORS = [
     ("translation",),
     ("baselines",),
     ("systems",),
-    ("training", "interchange", "synthetic"),
+    ("training", "interchange", "synthetic", "selection"),
     ("analysis", "rounds"),
     ("grids",),
     ("thesis",),

@@ -4,7 +4,7 @@ A sentence is a sequence of tokens without white space.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import exp, log
 from pathlib import Path
 
@@ -23,18 +23,27 @@ _BUCKET_SIZE = 10
 _WORST = 1e6
 
 
-def learn_language_model(folder: Path, sentences: Iterable[Sequence[str]], order: int) -> None:
+def learn_language_model(
+    folder: Path, sentences: Iterable[Sequence[str]], order: int, vocabulary: Collection[str] | None = None
+) -> None:
     """Write the n-gram counts of sentences, and initial interpolation weights, all 0.5.
 
-    In the first sentence that has it, a word counts as unknown, which gives unknown words their probability.
+    Args:
+        folder: where to write.
+        sentences: tokens of each; read once.
+        order: tokens of the longest n-gram, at least 1.
+        vocabulary: all words that the model knows, seen or not; every other one counts as unknown. If there is none,
+            a word is known that was seen in an earlier sentence, which gives unknown words their probability.
     """
     counts: Counter[tuple[str, ...]] = Counter()
-    seen: set[str] = set()
+    known = set(vocabulary or ())
     for sentence in sentences:
-        known = [word if word in seen else "<unk>" for word in sentence]
-        seen.update(sentence)
-        words = ["<s>", *known, "</s>"]
+        words = ["<s>", *(word if word in known else "<unk>" for word in sentence), "</s>"]
+        if vocabulary is None:
+            known.update(sentence)
         counts.update(tuple(words[i : i + n]) for n in range(1, order + 1) for i in range(len(words) - n + 1))
+    if counts and vocabulary is not None:
+        counts.update(dict.fromkeys([(word,) for word in ("<unk>", *vocabulary)], 0))  # they are types, if unseen
     words_in_all = sum(count for ngram, count in counts.items() if len(ngram) == 1)
     lines = (
         f"{' '.join(ngram)} {counts[ngram[:-1]] if ngram[:-1] else words_in_all} {count}\n"

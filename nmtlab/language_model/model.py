@@ -1,6 +1,6 @@
 """An n-gram language model: log-probabilities of sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,8 +19,9 @@ class NgramModel:
     """An interpolated n-gram model (Jelinek and Mercer 1980).
 
     Each order's relative frequency is interpolated with the estimate of the order below, by a weight for how often the
-    context was seen; below the unigram is a uniform distribution. A word of one sentence, or of none, is `<unk>`. The
-    model is deficient: sentences have less than all of the probability, as `<s>` and unseen contexts keep a part.
+    context was seen; below the unigram is a uniform distribution. A word outside of the given vocabulary is `<unk>`, or
+    else a word of one sentence, or of none. The model is deficient: sentences have less than all of the probability, as
+    `<s>` and unseen contexts keep a part.
 
     Args:
         folder: with the files of `learn_language_model`.
@@ -35,12 +36,15 @@ class NgramModel:
         self._model.load(str(Path(folder) / COUNTS))
 
     @classmethod
-    def learn(cls, sentences: Iterable[Sequence[str]], order: int = 3) -> "NgramModel":
+    def learn(
+        cls, sentences: Iterable[Sequence[str]], order: int = 3, vocabulary: Collection[str] | None = None
+    ) -> "NgramModel":
         """Return the model of a text, with all interpolation weights 0.5.
 
         Args:
             sentences: tokens of each, without white space; read once.
             order: tokens of the longest n-gram, at least 1.
+            vocabulary: all words that the model knows, seen or not; None for those of two sentences or more.
 
         Raises:
             CorpusError: there is no sentence.
@@ -48,7 +52,7 @@ class NgramModel:
         if order < 1:
             raise ValueError(f"order {order}: not at least 1")
         with TemporaryDirectory(prefix="nmtlab-") as folder:
-            learn_language_model(Path(folder), sentences, order)
+            learn_language_model(Path(folder), sentences, order, vocabulary)
             if not (Path(folder) / COUNTS).stat().st_size:
                 raise CorpusError("text of a language model: no sentence", "give more text")
             return cls(folder)
@@ -83,6 +87,6 @@ def _checked(folder: Path) -> dict[str, bytes]:
     with reading(folder / COUNTS, _REMEDY):
         for number, line in enumerate(files[COUNTS].decode().removesuffix("\n").split("\n"), start=1):
             *ngram, context, count = line.split(" ")
-            if not (0 < len(ngram) <= int(order) and all(ngram) and 0 < int(count) <= int(context)):
+            if not (0 < len(ngram) <= int(order) and all(ngram) and 0 <= int(count) <= int(context) > 0):
                 raise ValueError(f"line {number} is not an n-gram with its counts")
     return files

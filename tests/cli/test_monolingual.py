@@ -1,9 +1,10 @@
-"""Text that nobody translated: imported, listed, translated, trained on, and noise."""
+"""Text that nobody translated: imported, listed, translated, trained on, selected, and noise."""
 
 import json
 
 import pytest
 
+from nmtlab.cli.corpus_select import Selection
 from nmtlab.recipe import load_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -125,3 +126,43 @@ def test_noise_is_added_by_name(nmtlab, data, tiny_corpus):
     third = ["--kind", "wrong-language-source", "--third", "tiny:en"]
     refused = nmtlab("corpus", "noise", "worse", "--corpus", "tiny", "--share", 1, *third)
     assert "--third tiny: in en, but tiny is in de and en; choose text in a third language" in refused.err
+
+
+def test_lines_like_a_domain_are_selected_and_shown(nmtlab, german, data):
+    done = nmtlab("corpus", "select", "chosen", "--text", "tiny:de", "--like", "tiny:de", "--keep", 0.1)
+    assert not done.code, done.err
+    assert [path.name for path in sorted((data / "corpora" / "chosen").iterdir())] == ["import.json", "train.de"]
+    assert "cross-entropy difference, in nats per token" in done.out
+    words = ["corpus", "select", "pairs", "--text", "tiny", "--like", "tiny", "--keep", 30, "--json"]
+    answer = Selection.model_validate_json(nmtlab(*words).out, strict=True)
+    pairs = list(ParallelCorpus.open(data / "corpora" / "pairs").pairs("train"))
+    assert (answer.source, answer.target, answer.lines, answer.kept, len(pairs)) == ("de", "en", 300, 30, 30)
+    assert tuple(answer.best[0].text) in pairs
+    assert tuple(answer.worst[0].text) not in pairs
+    assert answer.quantiles["0"] == answer.best[0].cost <= answer.highest <= answer.worst[0].cost
+    assert len(answer.best) == len(answer.worst) == 10
+    assert answer.quantiles["1"] == answer.worst[0].cost
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ([], "one way to choose lines is needed; give either --like, or --run and --back"),
+        (["--like", "tiny", "--run", "whole"], "one way to choose lines is needed"),
+        (["--run", "whole"], "one way to choose lines is needed"),
+        (["--run", "whole", "--back", "whole"], "run 'whole': translates de to en, not en to de; choose two runs of"),
+        (["--run", "whole", "--back", "whole", "--seed", 2], "--seed: belongs to --like"),
+        (["--like", "german", "--threads", 1], "--threads: belongs to --run"),
+        (["--like", "german", "--keep", 0], "keep is 0; give a share above 0 and below 1, or a whole number of lines"),
+        (["--like", "german", "--keep", 1.5], "keep is 1.5"),
+        (["--like", "german", "--keep", 301], "301 lines wanted, 300 there; lower --keep"),
+        (["--like", "german", "--text", "tiny:en"], "text german: in de, but tiny is in en; name text in en"),
+        (["--like", "german", "--text", "tiny:en", "--source", "en"], "--source: belongs to a text in two languages"),
+        (["--run", "whole", "--back", "whole", "--text", "german"], "sentence pairs are needed"),
+    ],
+)
+def test_what_cannot_be_selected_is_refused(nmtlab, german, data, words, problem):
+    refused = nmtlab("corpus", "select", "chosen", "--text", "tiny", "--keep", 10, *words)
+    assert refused.code == 2
+    assert problem in refused.err
+    assert not (data / "corpora" / "chosen").exists()

@@ -72,6 +72,25 @@ def test_the_counts_are_those_of_the_text(tmp_path):
     assert all(int(context) == counts[tuple(ngram[:-1])] for *ngram, context, _ in rows)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_word_of_a_given_vocabulary_is_known_from_the_first_time_on_and_without_being_seen(order):
+    vocabulary = ["a", "b", "never"]
+    counts: Counter[tuple[str, ...]] = Counter({("never",): 0, ("<unk>",): 0})
+    for line in [*TEXT, ["c", "b"]]:
+        words = ["<s>", *(word if word in vocabulary else "<unk>" for word in line), "</s>"]
+        counts.update(tuple(words[i:j]) for j in range(1, len(words) + 1) for i in range(max(0, j - order), j + 1))
+    model = NgramModel.learn([*TEXT, ["c", "b"]], order, vocabulary)
+
+    def log_prob(*words: str) -> float:
+        places = range(1, len(words))
+        before = [tuple(words[max(0, i - order + 1) : i]) for i in places]
+        return sum(log(interpolated(counts, [0.5] * 3 * order, words[i], before[i - 1])) for i in places)
+
+    assert model.log_prob(["a", "b", "never"]) == pytest.approx(log_prob("<s>", "a", "b", "never", "</s>"), rel=1e-5)
+    assert model.log_prob(["b", "c"]) == pytest.approx(log_prob("<s>", "b", "<unk>", "</s>"), rel=1e-5)
+    assert model.log_prob(["never"]) < model.log_prob(["other"])
+
+
 def test_cross_entropy_is_per_token_with_the_end():
     model = NgramModel.learn(TEXT)
     assert model.cross_entropy(["a", "b"]) == -model.log_prob(["a", "b"]) / 3
@@ -119,8 +138,9 @@ def test_tuned_weights_give_dev_text_more_probability(tmp_path):
 
 
 def test_a_text_without_sentences_is_refused():
-    with pytest.raises(CorpusError, match="no sentence"):
-        NgramModel.learn([])
+    for vocabulary in (None, ["a"]):
+        with pytest.raises(CorpusError, match="no sentence"):
+            NgramModel.learn([], vocabulary=vocabulary)
 
 
 @pytest.mark.parametrize("name", ["lm", "lm.weights"])
