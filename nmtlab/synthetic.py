@@ -86,12 +86,14 @@ def back_translate(
     settings: Synthesis = Synthesis(),
     machine: MachineSettings | None = None,
     on_progress: Callable[[int], None] = lambda lines: None,
+    system: System | None = None,
 ) -> ImportReport:
     """Write the corpus `folder` of a text and its translations by a run; arguments as of `write_translated`.
 
     Args:
         run: with weights; in the direction in which it translates.
         machine: where to compute, as of `open_system`.
+        system: the run as another engine has opened it, if one is to translate.
 
     Raises:
         CorpusError: as `write_translated`.
@@ -99,7 +101,7 @@ def back_translate(
     """
     _check_language(run.name, run.direction, text)
     made_by = {"run": run.name, "weights": run.checkpoints.original_digest}
-    system = open_system(run, settings.search, machine=machine)
+    system = system or open_system(run, settings.search, machine=machine)
     return write_translated(system, made_by, text, folder, settings, on_progress)
 
 

@@ -23,7 +23,7 @@ from nmtlab.thesis.claims.verdicts import measured_claims
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = tuple("workbench download tensorboard ray slurm projection languages docs export test".split())
+EXTRAS = tuple("workbench download tensorboard ray slurm projection languages docs test".split())
 DECLARED = [Requirement(line) for line in PROJECT["dependencies"]] + [
     Requirement(line) for extra in EXTRAS for line in PROJECT["optional-dependencies"][extra]
 ]
@@ -31,7 +31,7 @@ DECLARED = [Requirement(line) for line in PROJECT["dependencies"]] + [
 
 def dependencies() -> tuple[list[str], list[str]]:
     """Return environment.yml's conda lines and pip lines."""
-    yaml = pytest.importorskip("yaml", reason="needs PyYAML, which JupyterLab and CTranslate2 bring")
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML, which CTranslate2 brings")
     lines = yaml.safe_load(ENVIRONMENT)["dependencies"]
     return [line for line in lines if isinstance(line, str)], lines[-1]["pip"]
 

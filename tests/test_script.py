@@ -95,7 +95,7 @@ def test_it_is_one_that_a_shell_can_read():
 
 
 def test_it_installs_the_pip_section_and_nothing_else():
-    yaml = pytest.importorskip("yaml", reason="needs PyYAML, which JupyterLab and CTranslate2 bring")
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML, which CTranslate2 brings")
     script = (ROOT / "nmtlab.sh").read_text(encoding="utf-8")
     ((program, file),) = re.findall(r"sed -n '([^']+)' \"\$here/([\w.]+)\"", script)
     done = subprocess.run(["sed", "-n", program, str(ROOT / file)], capture_output=True, text=True, check=True)

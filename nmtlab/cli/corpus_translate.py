@@ -1,6 +1,7 @@
 """`nmtlab corpus translate`."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Literal
@@ -8,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from nmtlab.cli.corpus_import import Name, print_pairs
-from nmtlab.cli.options import Threads, check_belongs, check_sampling, sentence_bar
+from nmtlab.cli.options import AskedEngine, Threads, check_belongs, check_sampling, sentence_bar
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.recipe import MachineSettings
 from nmtlab.runs.listing import open_run
@@ -50,6 +51,13 @@ def translate(
         bool, typer.Option("--allow-overlap", help="Accept text with sentences of the run's dev and test sets.")
     ] = False,
     threads: Threads = None,
+    engine: Annotated[
+        AskedEngine,
+        typer.Option(
+            help="Inference engine; auto is ctranslate2 where it finds the same text sooner, as in greedy search of a "
+            "Transformer on a CPU, else nmtlab."
+        ),
+    ] = "auto",
 ) -> None:
     """Translate monolingual text with a run: pairs to train another run on, beside real ones.
 
@@ -64,6 +72,9 @@ def translate(
     workspace = Workspace.find()
     folder = workspace.new_corpus_folder(name)
     check_belongs("--samples", samples, {"--temperature": temperature})
+    unserved = ["--samples: CTranslate2 searches with a plain beam only"] if samples else []
+    if engine == "ctranslate2" and unserved:
+        raise NmtlabError(unserved[0], "leave --engine out")
     if samples and beam_size:
         raise NmtlabError("--beam-size and --samples: mutually exclusive", "leave one out")
     check_sampling(1.0 if temperature is None else temperature)
@@ -77,15 +88,21 @@ def translate(
         raise NmtlabError(f"--samples: run {opened.name!r} is phrase-based", "leave it out")
     check_held_out(lines, _corpora(opened, workspace), allow_overlap)
 
-    from nmtlab.synthetic import Synthesis, back_translate  # after the names are checked: it loads torch
+    from nmtlab.interchange.engine import choose_engine  # after the names are checked: it loads torch
+    from nmtlab.interchange.served import open_served
+    from nmtlab.synthetic import Synthesis, back_translate
 
     width = beam_size or (1 if neural else opened.recipe.search.beam_size)
     search = opened.recipe.search.model_copy(update={"beam_size": width})
     settings = Synthesis(as_, search, samples, temperature or 1.0, limit, seed, origin)
     machine = MachineSettings(threads=threads) if threads else MachineSettings()
+    choice = choose_engine(engine, opened, search, machine, unserved)
+    system = open_served(opened, "fp32", search, machine=machine) if choice.engine == "ctranslate2" else None
     total = lines.count()
     with sentence_bar(min(total, limit or total)) as bar:
-        report = back_translate(opened, lines, folder, settings, machine, bar.update)
+        report = back_translate(opened, lines, folder, settings, machine, bar.update, system)
+    if choice.why:
+        print(choice, file=sys.stderr)
     print_pairs(name, report)
     _print_recipe(name, report)
 

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import typer
 from pandas import DataFrame
@@ -22,6 +22,7 @@ from nmtlab.workspace import Workspace
 
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 Number = TypeVar("Number", bound=float)
+AskedEngine = Literal["auto", "nmtlab", "ctranslate2"]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the recipe; repeatable."),

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nmtlab.cli.answer import in_json
-from nmtlab.cli.options import Beam, Set, Threads, check_belongs, check_sampling, read_text, run_recipe, sentence_bar
+from nmtlab.cli.options import (
+    AskedEngine,
+    Beam,
+    Set,
+    Threads,
+    check_belongs,
+    check_sampling,
+    read_text,
+    run_recipe,
+    sentence_bar,
+)
 from nmtlab.cli.translated import AlignedBy, Fields, link_fields, token_fields, translated_lines
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.runs.listing import open_run
@@ -105,8 +115,12 @@ def translate(
         _ensemble(help="Mean of the probabilities of an ensemble's runs. (default: arithmetic)", show_default=False),
     ] = None,
     engine: Annotated[
-        Literal["nmtlab", "ctranslate2"], _engine(help="Inference engine; ctranslate2 supports Transformers only.")
-    ] = "nmtlab",
+        AskedEngine,
+        _engine(
+            help="Inference engine; auto is ctranslate2 where it finds the same text sooner, as in greedy search of a "
+            "Transformer on a CPU, else nmtlab."
+        ),
+    ] = "auto",
     precision: Annotated[
         Literal["fp32", "int8", "int16"] | None,
         _engine(help="Compute type of CTranslate2. (default: fp32)", show_default=False),
@@ -118,17 +132,17 @@ def translate(
     --to any that it writes, even if it was never trained on the two together.
 
     CTranslate2 finds the same greedy translations. Its beam search stops at as many finished hypotheses as the beam is
-    wide, so it may miss some that nmtlab finds; their scores are the same.
+    wide, so it may miss some that nmtlab finds; their scores are the same. The model is converted for it once, and kept
+    with the run.
     """
     ways: dict[str, object] = {
         "--prefix": prefix, "--must": must, "--samples": samples, "--groups": groups, "--with": with_,
     }  # fmt: skip
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
-    served = engine == "ctranslate2"
     check_belongs("--samples", samples, drawing | {"--mbr": mbr or None})
     check_belongs("--groups", groups, {"--strength": strength})
     check_belongs("--with", with_, {"--mean": mean})
-    check_belongs("--engine ctranslate2", served, {"--precision": precision})
+    check_belongs("--engine ctranslate2", engine == "ctranslate2", {"--precision": precision})
     scored = {"--token-scores": token_scores or None, "--top": top or None}
     check_belongs("--json", as_json, scored)
     workspace = Workspace.find()
@@ -137,11 +151,13 @@ def translate(
         opened = opened.directed(from_, to)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     asked = [option for option, value in ways.items() if value]
-    if served and asked:
-        raise NmtlabError(f"{asked[0]}: CTranslate2 searches with a plain beam only", "leave --engine out")
     inspecting = [option for option, value in scored.items() if value]
     inspecting += ["--alignments attention"] * (alignments == "attention")
-    _check_inspected(opened, inspecting, served)
+    unserved = [f"{option}: CTranslate2 searches with a plain beam only" for option in asked]
+    unserved += [f"{option}: CTranslate2 shows neither attention nor distributions" for option in inspecting]
+    if engine == "ctranslate2" and unserved:
+        raise NmtlabError(unserved[0], "leave --engine out")
+    _check_inspected(opened, inspecting)
     text = _training_text(opened, workspace) if alignments == "aligner" else None
     _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best, set_ or [])
     check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
@@ -153,13 +169,15 @@ def translate(
     lines = read_text(input)
     which: Which = "last" if last else "best"
 
+    from nmtlab.interchange.engine import choose_engine
     from nmtlab.interchange.served import open_served
     from nmtlab.search.searches import Diverse, Sample  # after the names are checked: it loads torch
     from nmtlab.systems import open_ensemble, open_system
     from nmtlab.translation import least_risk
 
     system: System | Translator | ServedSystem
-    if served:
+    choice = choose_engine(engine, opened, recipe.search, recipe.machine, unserved)
+    if choice.engine == "ctranslate2":
         system = open_served(opened, precision or "fp32", recipe.search, which, recipe.machine)
     elif further:
         system = open_ensemble([opened, *further], recipe.search, mean or "arithmetic", recipe.machine, which)
@@ -179,12 +197,12 @@ def translate(
         found = system.translate(lines, n_best, on_progress=bar.update, **more)
     if mbr:
         found = [least_risk(drawn, n_best) for drawn in found]
-    if system.model and system.limitations:
-        print(system.limitations, file=sys.stderr)
+    if system.pipeline.left_out:
+        print(system.pipeline.left_out, file=sys.stderr)
     links = [link_fields(system, lines, found, text)] if alignments else []
     if as_json:
         tokens = [token_fields(system, lines, found, top)] if token_scores or top else []
-        shown = [in_json(line) for line in translated_lines(lines, found, *tokens, *links)]
+        shown = [in_json(line) for line in translated_lines(lines, found, choice.engine, *tokens, *links)]
     else:
         shown = _table(found, scores, *links)
     if output is None:
@@ -192,6 +210,8 @@ def translate(
             print(row)
     else:
         write_lines(output, shown)
+    if choice.why and not as_json:
+        print(choice, file=sys.stderr)
 
 
 def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> None:
@@ -207,10 +227,8 @@ def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> N
         raise NmtlabError(f"--set {scores[0]}: the score of run {run.name!r} is p(length) · p(tokens)", "leave it out")
 
 
-def _check_inspected(run: Run, options: list[str], served: bool) -> None:
+def _check_inspected(run: Run, options: list[str]) -> None:
     """Refuse options that show distributions or attention where there are none."""
-    if options and served:
-        raise NmtlabError(f"{options[0]}: CTranslate2 shows neither attention nor distributions", "leave --engine out")
     if options and not run.recipe.model.neural:
         problem = f"{options[0]}: run {run.name!r} is phrase-based, without attention and distributions of tokens"
         raise RunError(problem, "choose a transformer or an rnn")

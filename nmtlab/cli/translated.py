@@ -9,6 +9,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import format_alignment
 
 if TYPE_CHECKING:
+    from nmtlab.interchange.engine import Engine
     from nmtlab.search.token_scores import TokenScores
     from nmtlab.translation import System, Translation, Translator
 
@@ -67,22 +68,27 @@ class TranslatedLine(Answer):
     """Its number, from 1."""
     source: str
     """The line."""
+    engine: Literal["nmtlab", "ctranslate2"]
+    """What translated it."""
     translations: list[TranslationFound]
     """Best first, samples in the order of drawing; the single one of a blank line is blank."""
 
 
-def translated_lines(lines: Sequence[str], found: Sequence["Translation"], *more: Fields) -> Iterator[TranslatedLine]:
+def translated_lines(
+    lines: Sequence[str], found: Sequence["Translation"], engine: "Engine", *more: Fields
+) -> Iterator[TranslatedLine]:
     """Yield what is known of each line.
 
     Args:
         lines: plain text.
         found: the translations of each.
+        engine: what translated them.
         more: of `token_fields` and `link_fields`.
     """
     for place, (line, translation) in enumerate(zip(lines, found, strict=True)):
         rows = zip(translation.texts, _scores(translation), *(fields[place] for fields in more), strict=True)
         translations = [_found(text, *known) for text, *known in rows]
-        yield TranslatedLine(line=place + 1, source=line, translations=translations)
+        yield TranslatedLine(line=place + 1, source=line, engine=engine, translations=translations)
 
 
 def token_fields(system: "System", lines: Sequence[str], found: Sequence["Translation"], top: int) -> Fields:

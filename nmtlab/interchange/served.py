@@ -1,14 +1,18 @@
 """A translation system that computes with CTranslate2."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
 
+from nmtlab.device import choose_device, in_parallel
 from nmtlab.errors import NmtlabError, RecipeError
-from nmtlab.interchange.ctranslate import Precision, library, write_ctranslate2
+from nmtlab.interchange.conversion import converted
+from nmtlab.interchange.ctranslate import Precision, library
 from nmtlab.interchange.folding import MAX_POSITIONS, check_exportable
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
@@ -19,7 +23,7 @@ from nmtlab.systems import open_model
 from nmtlab.text.batching.batches import sorted_batches
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS
-from nmtlab.translation import Translation
+from nmtlab.translation import System, Translation
 
 _COMPUTED = {"fp32": "float32", "int8": "int8", "int16": "int16"}
 
@@ -29,18 +33,19 @@ class ServedSystem:
 
     Greedy translations are those of `Translator` but for rounding. A beam can find others: there a finished hypothesis
     leaves the beam, and the search ends with as many finished hypotheses as the beam is wide, while here it goes on
-    until no better one is possible. The hypotheses that are found are ranked by the score of the settings. Sources are
-    cut off after `MAX_POSITIONS` tokens.
+    until no better one is possible. The hypotheses that are found are ranked by the score of the settings.
 
     Args:
         folder: a model that `write_ctranslate2` has written; it is read at once and not needed any more.
         pipeline: the text pipeline that the model was trained with.
         settings: search settings.
         precision: to compute in.
-        threads: number of CPU threads; CTranslate2's choice if 0.
+        threads: number of CPU threads, each of which translates a batch; torch's default if 0.
+        unserved: opens the system that translates the lines for which the model has too few positions.
 
     Raises:
-        NmtlabError: CTranslate2 is not installed, or cannot compute in this precision on this processor.
+        NmtlabError: CTranslate2 is not installed, or cannot compute in this precision on this processor; or the folder
+            is damaged.
         RecipeError: the search settings have something that CTranslate2 lacks.
     """
 
@@ -48,12 +53,19 @@ class ServedSystem:
     limitations = "CTranslate2 shows neither attention nor logits"
 
     def __init__(
-        self, folder: Path, pipeline: Pipeline, settings: SearchSettings, precision: Precision, threads: int
+        self,
+        folder: Path,
+        pipeline: Pipeline,
+        settings: SearchSettings,
+        precision: Precision,
+        threads: int,
+        unserved: Callable[[], System],
     ) -> None:
-        _check_search(settings)
-        self._translator = library().Translator(
-            str(folder), compute_type=_compute_type(precision), intra_threads=threads, max_queued_batches=-1
-        )
+        check_search(settings)
+        self._device = choose_device(MachineSettings(device="cpu", threads=threads))
+        self._threads = torch.get_num_threads()
+        self._translator = _translator(folder, precision, self._threads)
+        self._unserved = unserved
         self.pipeline = pipeline
         self.settings = settings
         self._ids = {piece: number for number, piece in enumerate(pipeline.target.vocabulary.types)}
@@ -70,20 +82,50 @@ class ServedSystem:
         translations = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
-        budget = max(1, self.settings.batch_tokens // self.settings.beam_size)
-        for batch in sorted_batches([len(row) for row in ids], budget):
-            for i, hypotheses in zip(batch, self._search([ids[i] for i in batch]), strict=True):
-                best = hypotheses[:n_best]
-                texts = [self.pipeline.target.text(hypothesis.tokens) for hypothesis in best]
-                translations[filled[i]] = Translation(texts, best)
-            on_progress(len(batch))
+        served = [number for number, row in enumerate(ids) if self._limit(row) < MAX_POSITIONS]
+        lengths = [len(ids[number]) for number in served]
+        budget = max(1, min(self.settings.batch_tokens // self.settings.beam_size, sum(lengths) // self._threads))
+        batches = [[served[i] for i in batch] for batch in sorted_batches(lengths, budget)[::-1]]
+
+        def search(batches: Iterable[list[int]]) -> Iterator[list[list[Hypothesis]]]:
+            return (self._search([ids[number] for number in batch]) for batch in batches)
+
+        with closing(in_parallel(search, batches, self._device, self._threads)) as results:
+            for batch, found in zip(batches, results, strict=True):
+                for number, hypotheses in zip(batch, found, strict=True):
+                    best = hypotheses[:n_best]
+                    texts = [self.pipeline.target.text(hypothesis.tokens) for hypothesis in best]
+                    translations[filled[number]] = Translation(texts, best)
+                on_progress(len(batch))
+        if len(served) < len(ids):
+            places = [filled[number] for number in sorted({*range(len(ids))} - {*served})]
+            long = self._unserved().translate([lines[place] for place in places], n_best, on_progress)
+            for place, translation in zip(places, long, strict=True):
+                translations[place] = translation
         return translations
 
+    def _limit(self, source: Sequence[int]) -> int:
+        """Return the most tokens of the translation of source ids with EOS, its own EOS included."""
+        return max(1, len(source) - 1 + self.settings.extra_length)
+
     def _search(self, sources: list[list[int]]) -> list[list[Hypothesis]]:
-        """Return the hypotheses for source ids with EOS, best first."""
+        """Return the hypotheses for source ids with EOS, best first.
+
+        A batch has one limit of length: what has gone beyond its own is searched for again.
+        """
+        limits = np.array([self._limit(source) for source in sources])
+        found = self._found(sources, limits.max())
+        beyond = np.array([max(len(h.tokens) + h.finished for h in of_line) for of_line in found]) > limits
+        for limit in np.unique(limits[beyond]):
+            (places,) = np.nonzero(beyond & (limits == limit))
+            for place, again in zip(places, self._found([sources[place] for place in places], limit), strict=True):
+                found[place] = again
+        return found
+
+    def _found(self, sources: list[list[int]], limit: int) -> list[list[Hypothesis]]:
+        """Return the hypotheses for source ids with EOS, best first, of `limit` tokens at most."""
         tags = [self.pipeline.first_tokens[self.languages[1]]] if self.pipeline.reads_start else []
         prefix = self.pipeline.target.vocabulary.tokens(tags)
-        limits = [max(1, len(source) - 1 + self.settings.extra_length) for source in sources]
         results = self._translator.translate_batch(
             [self.pipeline.source.vocabulary.tokens(source[:-1]) for source in sources],  # it adds EOS
             target_prefix=[prefix] * len(sources),
@@ -92,15 +134,15 @@ class ServedSystem:
             length_penalty=0,  # its scores are then log-probabilities
             return_scores=True,
             return_end_token=True,
-            max_input_length=MAX_POSITIONS,
-            max_decoding_length=min(max(limits) + len(prefix), MAX_POSITIONS),
+            max_input_length=0,
+            max_decoding_length=int(limit) + len(prefix),
             min_decoding_length=0 if self.settings.allow_empty else 1 + len(prefix),
         )
-        return [self._ranked(result, len(prefix), limit) for result, limit in zip(results, limits, strict=True)]
+        return [self._ranked(result, len(prefix)) for result in results]
 
-    def _ranked(self, result: Any, first: int, limit: int) -> list[Hypothesis]:
+    def _ranked(self, result: Any, first: int) -> list[Hypothesis]:
         found = [
-            self._hypothesis([self._ids[piece] for piece in pieces[first:]][:limit], log_prob)
+            self._hypothesis([self._ids[piece] for piece in pieces[first:]], log_prob)
             for pieces, log_prob in zip(result.hypotheses, result.scores, strict=True)
         ]
         return sorted(found, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))
@@ -123,18 +165,46 @@ def open_served(
     Args:
         precision: to compute in.
         run, search, which: as of `systems.open_system`.
-        machine: its number of threads; CTranslate2's choice if not given.
+        machine: its number of threads; torch's default if not given.
 
     Raises:
         NmtlabError: CTranslate2 is not installed, or lacks a part of the model, the search or the precision, which the
             message names; or as `systems.open_system`.
     """
-    settings = check_exportable(run.name, run.recipe)
-    machine = machine or MachineSettings()
-    system = open_model(run, search, which, machine)
-    with TemporaryDirectory() as folder:
-        write_ctranslate2(system, settings, Path(folder), precision)
-        return ServedSystem(Path(folder), system.pipeline, system.settings, precision, machine.threads)
+    search = search or run.recipe.search
+    threads = machine.threads if machine else 0
+    check_served(run, search)
+    unserved = partial(open_model, run, search, which, MachineSettings(device="cpu", threads=threads))
+    pipeline = run.pipeline.shortlisted(search.shortlist)
+    with converted(run, precision, search, which) as folder:
+        return ServedSystem(folder, pipeline, search, precision, threads, unserved)
+
+
+def check_served(run: Run, search: SearchSettings) -> None:
+    """Check that CTranslate2 has the parts of a run's model and of a search.
+
+    Raises:
+        NmtlabError: it lacks one, which the message names, or is not installed.
+    """
+    check_exportable(run.name, run.recipe)
+    check_search(search)
+    library()
+
+
+def check_search(settings: SearchSettings) -> None:
+    """Raise `RecipeError` if the settings of a search have something that CTranslate2 lacks."""
+    for field, without in (("coverage", "0"), ("replace_unknown", "false")):
+        if getattr(settings, field):
+            raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")
+
+
+def _translator(folder: Path, precision: Precision, threads: int) -> Any:
+    """Return what CTranslate2 translates with."""
+    compute_type = _compute_type(precision)
+    try:
+        return library().Translator(str(folder), compute_type=compute_type, inter_threads=threads, intra_threads=1)
+    except RuntimeError as error:
+        raise NmtlabError(f"{folder}: damaged ({error})", "remove it; it is then made again") from error
 
 
 def _compute_type(precision: Precision) -> str:
@@ -143,9 +213,3 @@ def _compute_type(precision: Precision) -> str:
         known = ", ".join(name for name, theirs in _COMPUTED.items() if theirs in supported)
         raise NmtlabError(f"precision {precision}: CTranslate2 does not have it on this processor", f"choose {known}")
     return _COMPUTED[precision]
-
-
-def _check_search(settings: SearchSettings) -> None:
-    for field, without in (("coverage", "0"), ("replace_unknown", "false")):
-        if getattr(settings, field):
-            raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")

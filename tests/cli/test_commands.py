@@ -35,7 +35,8 @@ def rows(said) -> list[list[str]]:
 def test_standard_input_is_translated_to_standard_output_and_a_blank_line_stays_blank(nmtlab, learned):
     said = nmtlab("translate", "whole", stdin=TEXT)
     expected = open_system(learned).translate(TEXT.splitlines())
-    assert said == (0, "".join(f"{translation.text}\n" for translation in expected), "")
+    assert (said.code, said.out) == (0, "".join(f"{translation.text}\n" for translation in expected))
+    assert said.err == "engine: nmtlab (a beam of 4 can find better translations than CTranslate2's)\n"
     lines = said.out.splitlines()
     assert len(lines) == 3
     assert (bool(lines[0]), lines[1], bool(lines[2])) == (True, "", True)
@@ -66,7 +67,8 @@ def test_the_best_translations_come_best_first_and_with_scores_on_request(nmtlab
 def test_files_are_translated_into_files(nmtlab, data, ending):
     source, target = data / f"in.txt{ending}", data / "deep" / f"out.txt{ending}"
     source.write_bytes(gzip.compress(TEXT.encode()) if ending else TEXT.encode())
-    assert nmtlab("translate", "whole", "--input", source, "--output", target) == (0, "", "")
+    said = nmtlab("translate", "whole", "--input", source, "--output", target, "--engine", "nmtlab")
+    assert said == (0, "", "")
     assert list(read_lines(target)) == nmtlab("translate", "whole", stdin=TEXT).out.splitlines()
 
 
@@ -304,7 +306,7 @@ def test_an_artificial_language_is_grown_into_a_corpus(nmtlab, data):
 
 @pytest.mark.full
 def test_python_runs_the_package_as_the_command(data):
-    words = [sys.executable, "-m", "nmtlab", "translate", "whole", "--threads", "1"]
+    words = [sys.executable, "-m", "nmtlab", "translate", "whole", "--threads", "1", "--engine", "nmtlab"]
     done = subprocess.run(words, input=TEXT.encode(), capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(done.stdout.decode().splitlines()) == 3

@@ -59,7 +59,8 @@ def test_text_is_translated_into_the_language_that_is_asked_for(nmtlab, many):
         (("--from", "nl", "--to", "de"), ("nl", "de"), "EIN HUND"),
     ):
         expected = open_system(many.directed(*direction)).translate([text])[0].text
-        assert nmtlab("translate", "many", *words, stdin=f"{text}\n") == (0, f"{expected}\n", "")
+        said = nmtlab("translate", "many", *words, stdin=f"{text}\n")
+        assert (said.code, said.out) == (0, f"{expected}\n")
         more = ("--json", "--token-scores", "--alignments", "attention")
         (found,) = json.loads(nmtlab("translate", "many", *words, *more, stdin=f"{text}\n").out)["translations"]
         assert found["text"] == expected

@@ -175,9 +175,15 @@ def test_translations_are_those_of_the_text_with_a_line_for_each_line(nmtlab):
         for line in lines
         for one in line.translations
     ]
+    assert {line.engine for line in lines} == {"nmtlab"}
     (blank,) = lines[1].translations
     assert (blank.text, blank.score, blank.finished) == ("", None, None)
     assert blank.missing["score"] == "the line is blank"
+
+
+def test_the_engine_that_has_translated_is_a_field(nmtlab):
+    lines = valid_lines(nmtlab("translate", "whole", "--beam", 1, "--json", stdin=TEXT))
+    assert {line.engine for line in lines} == {"ctranslate2"}
 
 
 def test_json_goes_to_a_file_too(nmtlab, tmp_path):

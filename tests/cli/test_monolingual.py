@@ -52,9 +52,12 @@ def test_commands_on_pairs_refuse_it_in_a_sentence(nmtlab, german, words):
 def test_a_translated_text_has_the_lines_that_translate_prints(nmtlab, german, data):
     done = nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "german")
     assert not done.code, done.err
+    assert done.err.endswith("engine: ctranslate2 (greedy search finds the same translations there, and sooner)\n")
     assert "made: en to de" in done.out
     assert done.out.endswith('\n[[more_corpora]]\nname = "made"\nsource = "en"\ntarget = "de"\norigin = "synthetic"\n')
-    printed = nmtlab("translate", "whole", "--beam", 1, "--input", german / "train.de").out.splitlines()
+    printed = nmtlab(
+        "translate", "whole", "--beam", 1, "--engine", "nmtlab", "--input", german / "train.de"
+    ).out.splitlines()
     assert list(ParallelCorpus.open(data / "corpora" / "made", "en", "de").lines("train", "en")) == printed
     assert list(ParallelCorpus.open(data / "corpora" / "made", "en", "de").lines("train", "de")) == GERMAN[:3]
     again = nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "german")
@@ -77,6 +80,10 @@ def test_samples_are_told_with_the_weight_of_each(nmtlab, german, data):
         (["--text", "german", "--temperature", 1], "--temperature: belongs to --samples"),
         (["--text", "german", "--samples", 2, "--temperature", 0], "--temperature 0: not between 0.001 and 1000"),
         (["--text", "german", "--origin", "Back 1"], "--origin 'Back 1': not letters a to z, digits and hyphens"),
+        (
+            ["--text", "german", "--samples", 2, "--engine", "ctranslate2"],
+            "--samples: CTranslate2 searches with a plain",
+        ),
         (["--text", "german", "--samples", 2, "--beam-size", 1], "--beam-size and --samples: mutually exclusive"),
     ],
 )

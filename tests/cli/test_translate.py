@@ -15,6 +15,42 @@ TEXT = "ein Hund singt\n\nein Kind sieht einen Hund\n"
 LINES = TEXT.splitlines()
 
 
+def test_greedy_translations_are_those_of_nmtlab_whatever_the_engine(nmtlab, data):
+    words = ("translate", "whole", "--beam", 1, "--scores")
+    ours, auto = nmtlab(*words, "--engine", "nmtlab", stdin=TEXT), nmtlab(*words, stdin=TEXT)
+    assert ours == (0, auto.out, "")
+    assert auto.err == "engine: ctranslate2 (greedy search finds the same translations there, and sooner)\n"
+    assert len(list((data / "runs/whole/ctranslate2").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--with", "whole"), "--with: CTranslate2 searches with a plain beam only"),
+        (("--samples", 2), "--samples: CTranslate2 searches with a plain beam only"),
+        (
+            ("--alignments", "attention"),
+            "--alignments attention: CTranslate2 shows neither attention nor distributions",
+        ),
+    ],
+)
+def test_what_ctranslate2_cannot_do_is_refused_if_it_is_asked_for_and_else_done_here(nmtlab, words, why):
+    refused = nmtlab("translate", "whole", "--beam", 1, "--engine", "ctranslate2", *words, stdin=TEXT)
+    assert refused == (2, "", f"nmtlab: {why}; leave --engine out\n")
+    done = nmtlab("translate", "whole", "--beam", 1, *words, stdin=TEXT)
+    assert (done.code, done.err) == (0, f"engine: nmtlab ({why})\n")
+
+
+def test_a_run_that_plans_lengths_is_translated_here_or_refused(nmtlab, zoo, data):
+    zoo.copy("planned", Workspace(data), "plan")
+    lacks = "run 'plan': model.plan_length = true: no such part there"
+    done = nmtlab("translate", "plan", "--beam", 1, stdin=TEXT)
+    assert (done.code, done.err) == (0, f"engine: nmtlab ({lacks})\n")
+    refused = nmtlab("translate", "plan", "--beam", 1, "--engine", "ctranslate2", stdin=TEXT)
+    assert (refused.code, refused.out) == (2, "")
+    assert lacks in refused.err
+
+
 def test_translations_begin_as_they_are_begun(nmtlab, learned, tmp_path):
     begun = tmp_path / "begun"
     begun.write_text("child sees\n\n\n", encoding="utf-8")

@@ -368,4 +368,4 @@ def test_the_command_imports_and_the_run_translates(marian_folder, tmp_path, mon
     assert "Imported from opus-tiny" in shown.output
     words = ["translate", "opus", "--n-best", "2", "--scores"]
     said = CliRunner().invoke(app, words, input="ein hund\n\n", catch_exceptions=False)
-    assert len(said.output.splitlines()) == 3
+    assert len(said.stdout.splitlines()) == 3

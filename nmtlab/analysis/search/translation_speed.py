@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, product
 from multiprocessing import get_context
 from pathlib import Path
@@ -329,10 +330,11 @@ def _measured(system: _System, lines: list[str]) -> _Process:
 def _translated(system: _System, lines: list[str]) -> tuple[list[str], float, float]:
     """Return translations, and the processor time and peak memory of this process."""
     run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
+    ours = partial(open_model, run, search, machine=MachineSettings(device="cpu", threads=threads))
     if system.exported:
-        opened: System = ServedSystem(system.exported, run.pipeline, search, system.precision, threads)
+        opened: System = ServedSystem(system.exported, run.pipeline, search, system.precision, threads, ours)
     else:
-        opened = open_model(run, search, machine=MachineSettings(device="cpu", threads=threads))
+        opened = ours()
     texts = [translation.text for translation in opened.translate(lines)]
     return texts, time.process_time(), _peak_memory_mib()
 
