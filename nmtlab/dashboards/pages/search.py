@@ -182,8 +182,7 @@ class SearchPage(Page):
         pipeline, reference = system_of(run).pipeline, self.sentences.reference
         lines = [Line("source", "source", pipeline.source_pieces(self.sentences.source))]
         for grown in self._grown[:1]:
-            best = grown.tree[grown.tree["best"] & (grown.tree["piece"] != "")]
-            lines.append(Line("beam search", "target", best["piece"].tolist()))
+            lines.append(Line("beam search", "target", pipeline.target.turned(grown.best_tokens)))
         if reference:
             lines.append(Line("reference", "target", pipeline.target.tokenizer.split(reference)))
         return lines
