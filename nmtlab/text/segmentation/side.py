@@ -10,7 +10,7 @@ import numpy as np
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
-Token = TypeVar("Token", int, str)
+Token = TypeVar("Token", bound=int | str)
 """An id, or a type."""
 
 _ENDS = ([EOS], [SPECIALS[EOS]])
@@ -100,7 +100,7 @@ class Side:
         """Return tokens, ids or types, as they are read, given as a model writes them, or the other way round."""
         return [tokens[place] for place in self.reading_order(tokens)] if self.reversed else list(tokens)
 
-    def reading_order(self, tokens: Sequence[Token]) -> list[int]:
+    def reading_order(self, tokens: Sequence[int | str]) -> list[int]:
         """Return the place of each token in the order of reading, given the tokens as a model writes them.
 
         It is its own inverse: it also has the step in which a model writes the token at each place as it is read.
