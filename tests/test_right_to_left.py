@@ -230,6 +230,7 @@ def workspace_with(both, tmp_path) -> Workspace:
 def test_the_page_of_searches_shows_the_best_translation_as_it_is_read(workspace_with):
     page = SearchPage(workspace_with)
     (line,) = [line for line in page._lines(page.sentences.runs[0]) if line.name == "beam search"]
+    assert "Trees grow from the end of the sentence: whole." in page.hint.value
     written = page.tree.best_tokens
     assert list(line.tokens) == [*written[-2::-1], "</s>"]
     best = page.tree.tree[page.tree.tree["best"]].iloc[0]

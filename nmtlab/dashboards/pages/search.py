@@ -161,7 +161,10 @@ class SearchPage(Page):
         self.step.value = self.step.max
         self.selection.offer(chosen, self.sentences.where, self._lines(runs[0]))
         reference = self.sentences.reference
-        said = left_out(chosen, runs), f"Reference: {isolated(reference)}." if reference else "", f"{'; '.join(fates)}."
+        backwards = [run.label for run in runs if run.recipe.text.reversed_target]
+        order = f"Trees grow from the end of the sentence: {', '.join(backwards)}." if backwards else ""
+        shown = f"Reference: {isolated(reference)}." if reference else ""
+        said = left_out(chosen, runs), shown, order, f"{'; '.join(fates)}."
         self.hint.say(" ".join(filter(None, said)))
         self._search_on(_CHEAP)
 
