@@ -98,14 +98,14 @@ def open_ensemble(
         mean: of the probabilities of the next token, arithmetic or geometric.
 
     Raises:
-        RunError: a run is phrase-based, has no weights, or has a different vocabulary from the first.
+        RunError: a run is phrase-based, has no weights, or has another vocabulary or text settings than the first.
     """
     first = runs[0]
     for run in runs:
         check_has_model(run)
         if run.pipeline.checksum() != first.pipeline.checksum():
             raise RunError(
-                f"runs {first.name!r} and {run.name!r}: different vocabularies",
+                f"runs {first.name!r} and {run.name!r}: different vocabularies or text settings",
                 "train both on the same corpus with the same text settings",
             )
     systems = [open_model(run.directed(*first.direction), search, which, machine) for run in runs]

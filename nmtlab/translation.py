@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from nmtlab.device import in_parallel
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.search import SearchSettings
@@ -40,7 +40,7 @@ class Replacement(NamedTuple):
     """A word that replaces an UNK.
 
     Args:
-        target_position: of the UNK among the hypothesis' tokens, from 0.
+        target_position: of the UNK among the hypothesis' tokens as they are read, from 0.
         source_position: of the word among those of `Pipeline.source_words`, from 0; None for a word of the given
             prefix.
         word: as written.
@@ -60,7 +60,8 @@ class Translation:
     Args:
         texts: plain text.
         hypotheses: one per text.
-        replacements: the words that replace the UNKs of each hypothesis; empty if replacement was not requested.
+        replacements: the words that replace the UNKs of each hypothesis, in the order of its tokens; empty if
+            replacement was not requested.
     """
 
     texts: list[str]
@@ -151,12 +152,17 @@ class Translator(Generic[ModelT]):
             on_progress: called with the number of lines just finished.
             search: replaces that of the settings, and decides how many translations are returned; on a CPU with several
                 threads it is run on several batches at once.
-            prefixes: for each line, the beginning of its translation as plain text, or empty; of beam search only.
+            prefixes: for each line, the beginning of its translation as plain text, or empty; of beam search only, and
+                not of a system that writes from the end.
             must: for each line, the phrases that occur in its translation, as plain text; of beam search only.
 
         Raises:
-            NmtlabError: a phrase cannot occur, or the phrases of a line are longer than its translation may be.
+            NmtlabError: a phrase cannot occur, the phrases of a line are longer than its translation may be, or there
+                are prefixes and the system writes from the end.
         """
+        if prefixes is not None and self.pipeline.target.reversed:
+            problem = "a prefix: the system writes a translation from its end, and its beginning last"
+            raise RunError(problem, "leave it out, or name words that must occur")
         pieces = None if prefixes is None else [self._prefix_pieces(prefix) for prefix in prefixes]
         begun = None if pieces is None else [[number for number, _ in of_line] for of_line in pieces]
         phrases = None if must is None else self._phrase_ids(lines, must)
@@ -190,7 +196,7 @@ class Translator(Generic[ModelT]):
     def token_scores(
         self, lines: Sequence[str], translations: Sequence[Translation], top: int = 0
     ) -> list[list[TokenScores]]:
-        """Return for each line the scores of the tokens of its hypotheses; none for a blank line.
+        """Return for each line the scores of the tokens of its hypotheses, in their order; none for a blank line.
 
         Args:
             lines: as translated.
@@ -266,10 +272,11 @@ class Translator(Generic[ModelT]):
         return replaced
 
     def _copied(self, line: str, target: Sequence[int], forced: ForcedDecoding) -> tuple[Replacement, ...]:
-        """Return for each UNK of a target the source word that it attends to most."""
+        """Return for each UNK of a target, in its order, the source word that it attends to most."""
         words, word_of_piece = self.pipeline.source_words(line)
         peaks = word_attention(forced.attention, word_of_piece).argmax(1).tolist()
-        return tuple(Replacement(t, peaks[t], words[peaks[t]]) for t, token in enumerate(target) if token == UNK)
+        places = enumerate(self.pipeline.target.reading_order(target))
+        return tuple(Replacement(place, peaks[t], words[peaks[t]]) for t, place in places if target[t] == UNK)
 
     def _texts(self, hypotheses: list[Hypothesis], replacements: list[tuple[Replacement, ...]]) -> list[str]:
         return [

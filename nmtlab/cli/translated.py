@@ -93,17 +93,19 @@ def translated_lines(
 
 def token_fields(system: "System", lines: Sequence[str], found: Sequence["Translation"], top: int) -> Fields:
     """Return the field `tokens`, with so many alternatives to each token if any; nothing for a blank line."""
-    translator, types = cast("Translator", system), system.pipeline.target.vocabulary.types
+    translator, side = cast("Translator", system), system.pipeline.target
+    types = side.vocabulary.types
 
     def tokens(scores: "TokenScores") -> TranslationTokens | None:
         if not math.isfinite(scores.log_probs.sum()):
             return None
-        others = [{types[number]: value for number, value in one.items()} for one in scores.alternatives]
+        order = side.reading_order(scores.tokens)
+        others = [{types[number]: value for number, value in scores.alternatives[place].items()} for place in order]
         return TranslationTokens.of(
             {"alternatives": "without --top"},
-            pieces=[types[number] for number in scores.tokens],
-            log_probs=scores.log_probs.tolist(),
-            entropies=scores.entropies.tolist(),
+            pieces=[types[scores.tokens[place]] for place in order],
+            log_probs=scores.log_probs[order].tolist(),
+            entropies=scores.entropies[order].tolist(),
             alternatives=others if top else None,
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.files import write_text
 from nmtlab.interchange.card import Program, model_card
 from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
@@ -32,12 +32,15 @@ def export_model(
         scores: lines for the card on what it scored, with signatures.
 
     Raises:
-        NmtlabError: the folder exists, the program lacks a part of the model, which the message names, or CTranslate2
-            is not installed.
+        NmtlabError: the folder exists, the program lacks a part of the model, which the message names, the run writes
+            from the end, or CTranslate2 is not installed.
     """
     if program == "huggingface" and precision != "fp32":
         raise NmtlabError(f"precision {precision}: for ctranslate2 only", "leave it out")
     settings = check_exportable(run.name, run.recipe)
+    if run.recipe.text.reversed_target:
+        problem = "text.reversed_target = true: other programs would leave its translations reversed"
+        raise RunError(f"run {run.name!r}: {problem}", "choose a run with reversed_target = false")
     with new_folder(folder) as unfinished:
         system = open_model(run)
         if program == "huggingface":

@@ -55,6 +55,9 @@ class TextSettings(Section):
     target_vocabulary_mask: bool = True
     """Mask types never seen on the target side of the training text, in training and search (thesis 3.3.3.1)."""
 
+    reversed_target: bool = False
+    """Write the target from its last token to its first: each is predicted from those that follow it."""
+
     @model_validator(mode="after")
     def _check(self) -> "TextSettings":
         for field, given in (("truecase", self.truecase), ("min_frequency", self.min_frequency > 1)):
@@ -69,6 +72,8 @@ class TextSettings(Section):
             )
         if self.segmentation == "imported" and self.transliteration != "none":
             raise ValueError("an imported model reads text as it is; set transliteration to 'none'")
+        if self.segmentation == "imported" and self.reversed_target:
+            raise ValueError("an imported model writes from left to right; leave reversed_target out")
         for field, given in (("target_tag 'own'", self.target_tag == "own"), ("tag_form", self.tag_form != "<2{}>")):
             if given and self.segmentation != "imported":
                 raise ValueError(f"{field} is for imported models; leave it out")

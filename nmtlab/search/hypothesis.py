@@ -12,7 +12,7 @@ class Hypothesis:
     """A translation found by a search.
 
     Args:
-        tokens: ids without EOS.
+        tokens: ids without EOS, as the model writes them.
         log_prob: log p(y | x), EOS included if it is finished.
         score: the score that the search maximised.
         finished: whether it ended with EOS; otherwise it was cut off at the length limit.

@@ -266,6 +266,13 @@ def test_a_phrase_based_system_has_no_limit_on_target_tokens():
     assert message.endswith("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
 
 
+def test_only_a_neural_model_with_learned_subwords_or_words_writes_from_right_to_left():
+    message = problem(named_recipe("moses").with_changes, {"text.reversed_target": True})
+    assert message.endswith("text.reversed_target is for neural models alone; leave it out")
+    imported = {"text.segmentation": "imported", "text.reversed_target": True}
+    assert "an imported model writes from left to right" in problem(Recipe().with_changes, imported)
+
+
 # Recipes of earlier versions
 
 

@@ -27,8 +27,8 @@ class WordPair:
     Args:
         line: its number in the split, from 1.
         source_words, target_words: as written.
-        source_places, target_places: for each piece, the index of its word.
-        source_ids, target_ids: each ending in EOS.
+        source_places, target_places: for each of the ids but EOS, the index of its word.
+        source_ids, target_ids: each ending in EOS, as the system reads and writes them.
         unknown: (target words,) bool, the words that the system cannot generate: they have a piece that is UNK or not
             allowed in its output.
         links: between its words, (source position, target position).
@@ -79,11 +79,14 @@ def word_pairs(
 
 
 def piece_links(pair: WordPair) -> frozenset[Link]:
-    """Return a pair's word links as piece links: each piece of a source word with each piece of its target word."""
+    """Return a pair's word links as piece links: each piece of a source word with each piece of its target word.
+
+    Pieces are counted as they are read.
+    """
     return frozenset(
         (s, t)
         for s, i in enumerate(pair.source_places)
-        for t, j in enumerate(pair.target_places)
+        for t, j in enumerate(sorted(pair.target_places))
         if (i, j) in pair.links
     )
 
@@ -154,9 +157,10 @@ def pair_of_words(
         CorpusError: a link to a word that does not exist.
     """
     source_words, source_places = pipeline.source_words(source)
-    target_words, target_places = pipeline.target.tokenizer.words(target)
+    target_words, indices = pipeline.target.tokenizer.words(target)
     check_links(links, len(source_words), len(target_words), where)
     target_ids = pipeline.target_ids(target)
+    target_places = [indices[place] for place in pipeline.target.reading_order(target_ids)[:-1]]
     producible = pipeline.target_allowed
     producible[UNK] = False
     unknown_pieces = ~producible[target_ids[:-1]]

@@ -43,7 +43,8 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     """Return the weights of all attention heads of a Transformer in one sentence.
 
     A position of the decoder is that of the token it predicts; in self-attention, it attends to the tokens read so far,
-    of which `<s>`, the tag of the target language, or `<s>` and then the tag are the first.
+    of which `<s>`, the tag of the target language, or `<s>` and then the tag are the first. All tokens are in the order
+    in which a person reads them.
 
     Args:
         target: a translation to force; the system's own translation if not given.
@@ -65,11 +66,15 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     batch = on_device(batch_of(np.array([pair.source_ids]), np.array([ids])), model.device)
     encoder, decoder, cross = (kind[:, 0].cpu().numpy() for kind in recorded_attention(model, batch))
     first = int(model.reads_start)  # a decoder that reads one more token predicts nothing at its first position
-    predicted, read = pair.target_pieces[: len(ids)], [*_start(translator), *pair.target_pieces[: len(ids) - 1]]
+    start, side = _start(translator), translator.pipeline.target
+    steps, before = side.reading_order(ids), side.reading_order(ids[:-1])
+    columns = [*range(len(start)), *(len(start) + place for place in before)]
+    predicted, read = pair.target_pieces[: len(ids)], [*start, *pair.target_pieces[: len(before)]]
+    cross, decoder = (weights[:, :, first:][:, :, steps] for weights in (cross, decoder))
     kinds = (
-        _rows("cross-attention", cross[:, :, first:], predicted, pair.source_pieces),
+        _rows("cross-attention", cross, predicted, pair.source_pieces),
         _rows("encoder self-attention", encoder, pair.source_pieces, pair.source_pieces),
-        _rows("decoder self-attention", decoder[:, :, first:], predicted, read),
+        _rows("decoder self-attention", decoder[..., columns], predicted, read),
     )
     return pd.concat(kinds, ignore_index=True)
 

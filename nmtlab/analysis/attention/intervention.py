@@ -33,7 +33,7 @@ class Intervention(NamedTuple):
 def redecode(
     system: RunOrSystem, source: str, target: str, position: int, source_position: int, weight: float = 1.0
 ) -> Intervention:
-    """Keep a translation up to a position, move the attention there, and search for the rest.
+    """Keep what is written of a translation before a token, move the attention there, and search for the rest.
 
     Args:
         system: a run with weights, or a translator; it must not plan lengths.
@@ -60,6 +60,7 @@ def redecode(
     if not memory.mask[0, source_position]:
         raise NmtlabError(f"source position {source_position}: this system never attends to EOS", "choose a word")
     (forced,) = forced_decode(model, memory, target_ids)
+    position = pipeline.target.reading_order(target_ids[0].tolist())[position]
     moved = torch.from_numpy(_moved(forced.attention[:, :, position], source_position, weight)).to(device)
     attention = moved.new_full((moved.shape[0], 1, position + 1, *moved.shape[1:]), torch.nan)
     attention[:, 0, position] = moved

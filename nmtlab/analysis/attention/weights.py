@@ -126,7 +126,7 @@ ATTENTION = Analysis(
 
 
 class PiecePair(NamedTuple):
-    """A sentence and its translation as tokens: their ids and the pieces as written, both ending in EOS."""
+    """A sentence and its translation as tokens, ending in EOS: ids as the system writes them, pieces as read."""
 
     source_ids: list[int]
     target_ids: list[int]
@@ -157,8 +157,11 @@ def weights_frame(pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> p
     """Return weights between the tokens of a pair, (layers, heads, |y|, S), as the rows of `attention`.
 
     Args:
-        weights: of attention, or any other measure of what a source token means to a target token.
+        weights: of attention, or any other measure of what a source token means to a target token; target tokens are
+            in the order in which the system writes them.
     """
+    order = pipeline.target.reading_order(pair.target_ids)
+    target_ids, weights = np.array(pair.target_ids)[order], weights[:, :, order]
     layer, head, t, s = (axis.ravel() for axis in np.indices(weights.shape))
     return pd.DataFrame(
         {
@@ -166,8 +169,8 @@ def weights_frame(pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> p
             "head": head + 1,
             "target_position": t,
             "target_piece": np.array(pair.target_pieces, dtype=object)[t],
-            "target_unknown": np.equal(pair.target_ids, UNK)[t],
-            "target_count": pipeline.target.counts[pair.target_ids][t],
+            "target_unknown": np.equal(target_ids, UNK)[t],
+            "target_count": pipeline.target.counts[target_ids][t],
             "source_position": s,
             "source_piece": np.array(pair.source_pieces, dtype=object)[s],
             "source_unknown": np.equal(pair.source_ids, UNK)[s],

@@ -75,7 +75,7 @@ def contributions(
     """
     translator = opened(system)
     pair = pieces_of(translator, source, target)
-    contrast = None if instead is None else _contrast(translator, pair.target_pieces, instead)
+    contrast = None if instead is None else _contrast(translator, pair.target_ids, instead)
     weights = _EXPLAIN[method](translator.model, pair.source_ids, pair.target_ids, contrast)
     if instead is not None:
         pair.target_pieces[instead.position] += f", not {instead.word}"
@@ -132,8 +132,9 @@ def word_contributions(
     return found
 
 
-def _contrast(system: Translator, pieces: Sequence[str], instead: Instead) -> Contrast:
-    if not 0 <= instead.position < len(pieces):
-        last = len(pieces) - 1
+def _contrast(system: Translator, ids: Sequence[int], instead: Instead) -> Contrast:
+    if not 0 <= instead.position < len(ids):
+        last = len(ids) - 1
         raise NmtlabError(f"target position {instead.position}: the last one is {last}", f"choose one from 0 to {last}")
-    return Contrast(instead.position, output_type_of(system, instead.word))
+    step = system.pipeline.target.reading_order(ids)[instead.position]
+    return Contrast(step, output_type_of(system, instead.word))

@@ -85,7 +85,8 @@ def choices_in_batches(
     lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
     for batch in sorted_batches(lengths, batch_tokens):
         states = forced_states(model, [sources[i] for i in batch], [targets[i] for i in batch])
-        places = [(i + 1, position, token) for i in batch for position, token in enumerate(targets[i])]
+        orders = {i: pipeline.target.reading_order(targets[i]) for i in batch}
+        places = [(i + 1, *one) for i in batch for one in zip(orders[i], targets[i], strict=True)]
         tokens = pd.DataFrame(places, columns=["line", "position", "gold"])
         asked = np.flatnonzero(rare[tokens["gold"]])
         chunks = np.array_split(asked, 1 + len(asked) * len(model.output_ids) // _LOGITS)

@@ -63,7 +63,8 @@ def decompose(
     """Return the terms of the logits of the best candidates at a position (the tables of thesis 3.2.3 and 3.2.6.2).
 
     Args:
-        target: a translation, or its beginning; its tokens before the position are forced.
+        target: a translation, or its beginning; the tokens before the position are forced, or those behind it
+            if the system writes from the end.
         position: of the token to explain, from 0; the number of target tokens means the token that comes next.
         also: words to include whatever their rank.
 
@@ -83,6 +84,7 @@ def decompose(
             f"position {position}: the target has {len(ids) - 1} tokens", f"choose a number from 0 to {len(ids) - 1}"
         )
     asked = [output_type_of(translator, word) for word in also]
+    position = pipeline.target.reading_order(ids)[position]
     with torch.inference_mode():
         read = ids if model.plans_length else ids[: position + 1]
         state = forced_states(model, [pipeline.source_ids(source)], [read])[position : position + 1]  # (1, E)

@@ -20,7 +20,8 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
     """Return the probability of each token of a translation, given those before it, and the likeliest tokens there.
 
     Args:
-        target: a translation, the system's or any other.
+        target: a translation, the system's or any other; a system that writes from the end is given those that
+            follow a token instead.
         top: number of likeliest tokens to list.
 
     Returns:
@@ -40,10 +41,11 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
         values, best = stable_topk(probabilities, min(top, logits.shape[1]))
     vocabulary = pipeline.target.vocabulary
     words = [vocabulary.tokens(row) for row in model.output_ids[best].tolist()]
-    return pd.DataFrame(
+    order, pieces = pipeline.target.reading_order(ids), [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]]
+    frame = pd.DataFrame(
         {
-            "position": range(len(ids)),
-            "piece": [*pipeline.target.tokenizer.split(target), SPECIALS[EOS]][: len(ids)],
+            "position": order,
+            "piece": [pieces[place] for place in order],
             "unknown": [number == UNK for number in ids],
             "count": pipeline.target.counts[ids],
             "probability": of_target[:, 0].tolist(),
@@ -54,6 +56,7 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
             ],
         }
     )
+    return frame.sort_values("position", ignore_index=True)
 
 
 def token_finding(tokens: pd.DataFrame) -> str:

@@ -86,7 +86,7 @@ def _described(
     return pd.DataFrame(
         {
             "sentence": np.repeat(sentences, [len(row) for row in ids]),
-            "position": [position for row in ids for position in range(len(row))],
+            "position": [position for row in ids for position in side.reading_order(row)],
             "piece": [side.vocabulary.types[number] for number in flat],
             "count": counts[flat],
         }

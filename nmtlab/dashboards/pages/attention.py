@@ -339,7 +339,7 @@ def _shifts(runs: list[Run], source: str, target: str, links: Collection[Link]) 
 def _copies(run: Run, source: str) -> dict[str, str]:
     translation = system_of(run).translate([source])[0]
     replaced = translation.replacements[0] if translation.replacements else ()
-    copied = ", ".join(f"word {position + 1}: {word}" for position, _, word in replaced)
+    copied = ", ".join(f"word {position + 1}: {word}" for position, _, word in sorted(replaced))
     return {"run": run.label, "translation": legible(translation.text), "copied for unknown words": copied or "none"}
 
 

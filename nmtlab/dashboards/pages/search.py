@@ -161,7 +161,10 @@ class SearchPage(Page):
         self.step.value = self.step.max
         self.selection.offer(chosen, self.sentences.where, self._lines(runs[0]))
         reference = self.sentences.reference
-        said = left_out(chosen, runs), f"Reference: {isolated(reference)}." if reference else "", f"{'; '.join(fates)}."
+        backwards = [run.label for run in runs if run.recipe.text.reversed_target]
+        order = f"Trees grow from the end of the sentence: {', '.join(backwards)}." if backwards else ""
+        shown = f"Reference: {isolated(reference)}." if reference else ""
+        said = left_out(chosen, runs), shown, order, f"{'; '.join(fates)}."
         self.hint.say(" ".join(filter(None, said)))
         self._search_on(_CHEAP)
 
@@ -182,8 +185,7 @@ class SearchPage(Page):
         pipeline, reference = system_of(run).pipeline, self.sentences.reference
         lines = [Line("source", "source", pipeline.source_pieces(self.sentences.source))]
         for grown in self._grown[:1]:
-            best = grown.tree[grown.tree["best"] & (grown.tree["piece"] != "")]
-            lines.append(Line("beam search", "target", best["piece"].tolist()))
+            lines.append(Line("beam search", "target", pipeline.target.turned(grown.best_tokens)))
         if reference:
             lines.append(Line("reference", "target", pipeline.target.tokenizer.split(reference)))
         return lines

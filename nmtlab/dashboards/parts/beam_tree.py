@@ -100,6 +100,11 @@ class BeamTree(widgets.VBox):
         return result(f"beam of {self._searched.search.beam_size}", self.tree[self.tree["best"]].iloc[-1])
 
     @property
+    def best_tokens(self) -> list[str]:
+        """The tokens of the beam's best translation, in the order of the steps."""
+        return self.tree.loc[self.tree["best"] & (self.tree["piece"] != ""), "piece"].tolist()
+
+    @property
     def log_prob(self) -> float:
         """The log-probability of the beam's best translation."""
         return float(self.tree.loc[self.tree["best"], "log_prob"].iloc[-1])
@@ -110,7 +115,7 @@ class BeamTree(widgets.VBox):
                 node = tuple(content["customdata"])
                 self._select(None if node == self._node else node)
                 self.draw(self._until)
-                self._on_token(None if self._path is None else _last(self._path))
+                self._on_token(None if self._path is None else self._last(self._path))
 
     def _select(self, node: tuple[int, int] | None) -> None:
         """Select the hypothesis of a step and slot; slot 0 is the reference outside the beam."""
@@ -136,6 +141,11 @@ class BeamTree(widgets.VBox):
         self.prefix.show(_by_token(path), pieces=("token",))
         show_if(not (last["ended"] or planned), self.button)
 
+    def _last(self, path: pd.DataFrame) -> Token:
+        """Return the last token of a path, at its place in the best translation, or beyond its end."""
+        order, step = self._searched.system.pipeline.target.reading_order(self.best_tokens), int(path["step"].iloc[-1])
+        return Token("target", 1 + dict(enumerate(order, start=1)).get(step, step - 1), path["piece"].iloc[-1])
+
     def _continue(self) -> None:
         asked, path = self._searched, self._path
         assert path is not None  # without one, the button is hidden
@@ -157,11 +167,6 @@ def result(found_by: str, row: pd.Series) -> dict[str, object]:
         TOKENS: int(row["scored_length"]),
         "translation": legible(row["text"]),
     }
-
-
-def _last(path: pd.DataFrame) -> Token:
-    """Return the last token of a path."""
-    return Token("target", int(path["step"].iloc[-1]), path["piece"].iloc[-1])
 
 
 def _by_token(path: pd.DataFrame) -> pd.DataFrame:

@@ -90,7 +90,7 @@ class Pipeline:
         return cls(
             settings,
             Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0]),
-            Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1]),
+            Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1], settings.reversed_target),
             _inherited_targets(vocabularies[1], targets, reused) if reused else (),
         )
 

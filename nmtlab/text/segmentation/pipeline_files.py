@@ -1,6 +1,7 @@
 """The files of a saved text pipeline: vocabularies, counts, tokenizers, and a manifest with their checksums."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from nmtlab.text.segmentation.vocabulary import Vocabulary
 MANIFEST = "pipeline.json"
 
 _INHERITED, _ADDED_TAGS = "inherited_targets", "added_tags"
-_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules")
+_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target")
 """Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
@@ -50,8 +51,9 @@ def read_files(folder: Path) -> Saved:
     """
     with reading(folder / MANIFEST, _REMEDY):
         manifest = _Manifest.model_validate_json(read_bytes(folder / MANIFEST))
-    sides = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
-    return manifest.settings, *sides, manifest.inherited_targets
+    source, target = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
+    target = replace(target, reversed=manifest.settings.reversed_target)
+    return manifest.settings, source, target, manifest.inherited_targets
 
 
 def counted_files(*sides: Side) -> dict[str, bytes]:

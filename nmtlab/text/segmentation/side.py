@@ -3,11 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
+from typing import TypeVar
 
 import numpy as np
 
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
-from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, known_counts
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
+
+Token = TypeVar("Token", bound=int | str)
+"""An id, or a type."""
+
+_ENDS = ([EOS], [SPECIALS[EOS]])
 
 LanguageCounts = dict[str, np.ndarray]
 """Language -> `(size,)` int64, counts in its training text; empty for a side of one language."""
@@ -17,6 +23,8 @@ LanguageCounts = dict[str, np.ndarray]
 class Side:
     """One side of a pipeline: from text to ids and back, in one language or several.
 
+    Ids are in the order in which a model reads or writes them; pieces, words and text are as a person reads them.
+
     Args:
         language: code of the language in use.
         tokenizer: splits sentences into pieces.
@@ -24,6 +32,7 @@ class Side:
         languages: codes of all its languages, in the order of the corpora; only the one in use if not given.
         language_counts: language -> `(size,)` int64, counts in its training text, without tags; empty if there is only
             one language, or for a side saved before these were counted.
+        reversed: whether ids run from the last token of a sentence to the first, EOS remaining the last.
     """
 
     language: str
@@ -31,6 +40,7 @@ class Side:
     vocabulary: Vocabulary
     languages: tuple[str, ...] = ()
     language_counts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    reversed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", self.languages or (self.language,))
@@ -63,7 +73,7 @@ class Side:
 
     def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
         """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""
-        encoded = self.tokenizer.encode(lines, self.vocabulary)
+        encoded = [self.turned(ids) for ids in self.tokenizer.encode(lines, self.vocabulary)]
         if not tags:
             return encoded
         before = self.vocabulary.tag_ids(tags)
@@ -74,18 +84,32 @@ class Side:
 
         Args:
             ids: of this side's vocabulary.
-            replacements: words that replace the UNKs in turn; further UNKs become `<unk>`.
+            replacements: words that replace the UNKs in turn, in the order of `ids`; further UNKs become `<unk>`.
         """
         words = chain(replacements, repeat(UNKNOWN))
         types, is_text = self.vocabulary.types, self.vocabulary.is_text
         kept = [number for number in ids if number == UNK or is_text[number]]
-        return self.tokenizer.join(
-            [self.tokenizer.whole(next(words)) if number == UNK else types[number] for number in kept]
-        )
+        pieces = [self.tokenizer.whole(next(words)) if number == UNK else types[number] for number in kept]
+        return self.tokenizer.join(pieces[::-1] if self.reversed else pieces)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return the type of each of `ids`, without padding, BOS and EOS."""
-        return self.vocabulary.tokens(_inner(ids))
+        """Return the type of each of `ids` as they are read, without padding, BOS and EOS."""
+        return self.vocabulary.tokens(self.turned(_inner(ids)))
+
+    def turned(self, tokens: Sequence[Token]) -> list[Token]:
+        """Return tokens, ids or types, as they are read, given as a model writes them, or the other way round."""
+        return [tokens[place] for place in self.reading_order(tokens)] if self.reversed else list(tokens)
+
+    def reading_order(self, tokens: Sequence[int | str]) -> list[int]:
+        """Return the place of each token in the order of reading, given the tokens as a model writes them.
+
+        It is its own inverse: it also has the step in which a model writes the token at each place as it is read.
+        """
+        places = list(range(len(tokens)))
+        if not self.reversed:
+            return places
+        end = len(tokens) - (list(tokens[-1:]) in _ENDS)
+        return [*places[:end][::-1], *places[end:]]
 
 
 def _inner(ids: Iterable[int]) -> list[int]:
