@@ -35,7 +35,13 @@ def translate(
     ] = "source",
     beam_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Beam size; 1 is greedy search. (default: 1; the recipe's if phrase-based)"),
+        typer.Option(
+            min=1, help="Beam size; 1 is greedy. (default: 1; the recipe's with --nearest, or if phrase-based)"
+        ),
+    ] = None,
+    nearest: Annotated[
+        Literal["bleu", "chrf"] | None,
+        typer.Option(help="Keep of each beam the translation nearest to the reference; of a parallel corpus' side."),
     ] = None,
     samples: Annotated[
         int, typer.Option(min=0, max=1000, help="Sample so many translations of each line instead, each a pair.")
@@ -51,12 +57,16 @@ def translate(
     ] = False,
     threads: Threads = None,
 ) -> None:
-    """Translate monolingual text with a run: pairs to train another run on, beside real ones.
+    """Translate text with a run: pairs to train another run on.
 
     Back-translation needs a run that translates into the source language of the system to be trained:
 
         nmtlab train gl-en --source en --target gl --name back
         nmtlab corpus translate gl-en.back --run back --text english
+
+    Distillation trains a student on the targets that its teacher writes; dev and test of the corpus are kept:
+
+        nmtlab corpus translate gl-en.taught --run teacher --text gl-en:gl --as target --beam-size 5
 
     Translations that are blank, or cut off at the length limit, are left out. An interrupted command leaves nothing
     behind, and begins anew.
@@ -64,8 +74,11 @@ def translate(
     workspace = Workspace.find()
     folder = workspace.new_corpus_folder(name)
     check_belongs("--samples", samples, {"--temperature": temperature})
-    if samples and beam_size:
-        raise NmtlabError("--beam-size and --samples: mutually exclusive", "leave one out")
+    for option, given in (("--beam-size", beam_size), ("--nearest", nearest)):
+        if samples and given:
+            raise NmtlabError(f"{option} and --samples: mutually exclusive", "leave one out")
+    if nearest and as_ == "source":
+        raise NmtlabError("--nearest: chooses among targets", "add --as target, or leave it out")
     check_sampling(1.0 if temperature is None else temperature)
     if not re.fullmatch("[a-z0-9-]{0,50}", origin):  # as in a recipe
         raise NmtlabError(f"--origin {origin!r}: not letters a to z, digits and hyphens", "give a name like synthetic")
@@ -79,9 +92,11 @@ def translate(
 
     from nmtlab.synthetic import Synthesis, back_translate  # after the names are checked: it loads torch
 
-    width = beam_size or (1 if neural else opened.recipe.search.beam_size)
+    width = beam_size or (1 if neural and not nearest else opened.recipe.search.beam_size)
+    if nearest and width == 1:
+        raise NmtlabError("--nearest: chooses among the translations of a beam", "give a --beam-size of 2 or more")
     search = opened.recipe.search.model_copy(update={"beam_size": width})
-    settings = Synthesis(as_, search, samples, temperature or 1.0, limit, seed, origin)
+    settings = Synthesis(as_, search, samples, temperature or 1.0, limit, seed, origin, nearest=nearest)
     machine = MachineSettings(threads=threads) if threads else MachineSettings()
     total = lines.count()
     with sentence_bar(min(total, limit or total)) as bar:
@@ -108,10 +123,15 @@ def _corpora(run: Run, workspace: Workspace) -> Iterator[ParallelCorpus]:
 
 
 def _print_recipe(name: str, report: ImportReport) -> None:
-    """Print how many translations are copies, and a recipe to train on the new pairs beside real ones."""
+    """Print how many translations are copies or not the model's best, and how to train on the new pairs."""
     if copies := report.options["copies"]:
         print(f"{copies:,} of the translations copy their line")
-    print("next: nmtlab train with real pairs, and a recipe that adds these:")
+    if lower := report.options.get("lower_ranked"):
+        print(f"{lower:,} of the translations are nearer to the reference than the model's best")
+    if "dev" in report.kept:
+        print(f"next: nmtlab train {name} --source {report.source} --target {report.target}, or beside real pairs:")
+    else:
+        print("next: nmtlab train with real pairs, and a recipe that adds these:")
     origin, samples = report.options["origin"], report.options.get("samples", 1)
     fields = {"name": name, "source": report.source, "target": report.target} | ({"origin": origin} if origin else {})
     print('\nbase = "transformer-small"\n\n[[more_corpora]]')

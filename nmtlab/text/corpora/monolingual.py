@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from nmtlab.languages import CODE
 from nmtlab.text.corpora.corpus import languages_in, side_file, text_checksum
 from nmtlab.text.corpora.lines import read_lines
 from nmtlab.workspace import Workspace
+
+T = TypeVar("T")
 
 _NAMED = re.compile(rf"(?P<name>.+):(?P<language>{CODE})")
 
@@ -98,7 +101,7 @@ def is_monolingual(named: str, workspace: Workspace) -> bool:
     return bool(_NAMED.fullmatch(named)) or len(languages_in(workspace.corpus_folder(named))) == 1
 
 
-def sampled(lines: Iterable[str], total: int, size: int, seed: int, part: int = 0) -> Iterator[str]:
+def sampled(lines: Iterable[T], total: int, size: int, seed: int, part: int = 0) -> Iterator[T]:
     """Return a random sample of lines in their order; with the same seed, a smaller sample is part of a larger one.
 
     Args:
