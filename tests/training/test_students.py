@@ -7,15 +7,20 @@ import pytest
 import torch
 from torch import nn
 
+from nmtlab.errors import CorpusError
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import TransformerSettings, named_recipe
 from nmtlab.runs.run import Run
+from nmtlab.synthetic import Synthesis, back_translate
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.training.losses import soft_cross_entropy
 from nmtlab.training.objective import Objective, Taught
 from nmtlab.training.setup import train
+from nmtlab.training.transfer import target_overlap
 from nmtlab.workspace import Workspace
 
 TEXT = ModelText(12, np.array([i not in (0, 1, 8) for i in range(12)]), joint=False)
@@ -101,6 +106,17 @@ def opened(workspace: Workspace, name: str = "tiny") -> ParallelCorpus:
     return ParallelCorpus.open(workspace.data / "corpora" / name, "de", "en")
 
 
+def leaky(here: Workspace, name: str, known: int = 3) -> ParallelCorpus:
+    """Write other text whose dev set has targets of `tiny`'s training text."""
+    tiny, folder = opened(here), here.data / "corpora" / name
+    shutil.copytree(tiny.folder, folder)
+    targets = list(tiny.lines("train", "en"))[:known]
+    for language, lines in (("en", targets), ("de", ["ein hund"] * known)):
+        write_lines(folder / f"dev.{language}", [*lines, *list(tiny.lines("dev", language))[known:]])
+        write_lines(folder / f"train.{language}", [*tiny.lines("train", language)][known + 50 :])
+    return opened(here, name)
+
+
 TAUGHT = {"training.teacher": "teacher", "training.teacher_weight": 1.0, "training.max_evaluations": 1}
 
 
@@ -116,3 +132,39 @@ def test_a_student_may_be_smaller_than_its_teacher_and_of_another_family(here, t
         terms["teacher"] == pytest.approx(loss) for loss, terms in zip(logged["loss"], logged["terms"], strict=True)
     )
     assert run.environment["teacher"] == Run(here.runs / "teacher").checkpoints.digest
+
+
+def test_a_teacher_of_probabilities_that_was_trained_on_dev_is_refused(here, tiny_recipe):
+    with pytest.raises(CorpusError, match=r"teacher 'teacher': was trained on 3 en sentences of dev; choose a teacher"):
+        train("refused", tiny_recipe.with_changes(TAUGHT), leaky(here, "leaky"), here)
+    assert not (here.runs / "refused").exists()
+
+
+def test_a_teacher_of_translations_that_was_trained_on_dev_is_refused_or_noted(here, tiny_recipe):
+    text, folder = leaky(here, "other"), here.data / "corpora" / "other.taught"
+    how = Synthesis("target", limit=100)
+    back_translate(Run(here.runs / "teacher"), MonolingualCorpus(text.folder, "de"), folder, how)
+    recipe = tiny_recipe.with_changes({"training.max_evaluations": 1})
+    with pytest.raises(CorpusError, match=r"teacher 'teacher': was trained on 3 en sentences of dev"):
+        train("noted", recipe, opened(here, "other.taught"), here)
+    run = train("noted", recipe, opened(here, "other.taught"), here, allow_overlap=True)
+    assert run.environment["overlap"] == {"dev (target side, in the teacher's text)": 3}
+
+
+def test_with_the_text_that_was_translated_dev_is_compared_pair_by_pair(here, tmp_path):
+    text, folder = leaky(here, "again"), here.data / "corpora" / "again.taught"
+    write_lines(text.folder / "train.en", ["a dog", *list(text.lines("train", "en"))[1:]])
+    write_lines(text.folder / "dev.en", ["a dog", *list(text.lines("dev", "en"))[1:]])
+    back_translate(
+        Run(here.runs / "teacher"), MonolingualCorpus(text.folder, "de"), folder, Synthesis("target", limit=20)
+    )
+    made = opened(here, "again.taught")
+    assert target_overlap([text], made) == {}
+    assert target_overlap([opened(here)], made) == {"dev": 2}
+    write_lines(text.folder / "test.de", list(text.lines("train", "de"))[:1])
+    write_lines(text.folder / "test.en", list(text.lines("train", "en"))[:1])
+    shutil.rmtree(folder)
+    back_translate(
+        Run(here.runs / "teacher"), MonolingualCorpus(text.folder, "de"), folder, Synthesis("target", limit=20)
+    )
+    assert target_overlap([text], opened(here, "again.taught")) == {"test": 1}
