@@ -1,7 +1,9 @@
 """Systems that learn from another one: trained first, and once, by its distributions or its translations."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.little_table import little_table
@@ -76,6 +78,16 @@ def test_students_need_the_teacher_of_their_seed_which_is_trained_once(tmp_path,
     assert found["sequence"].recipe.corpus.name == f"tiny.by-{TEACHER}"
     assert found["interpolated"].corpus == TranslatedCorpus(TEXT, TEACHER, nearest=True)
     assert {cell.texts for cell in cells} == {(TEXT,)}  # all are scored on the real text
+
+
+def test_the_file_that_the_book_shows_can_be_read(tmp_path, space):
+    page = (Path(__file__).parents[2] / "docs/systems/students.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "students.toml"
+    path.write_text(text.replace("multi30k-de-en", "tiny"), encoding="utf-8")
+    columns = read_grid(path, space).columns
+    taught = {system.name: system.distillation for system in columns if system.teacher}
+    assert taught == {"word-level": "word", "sequence-level": "sequence", "interpolated": "interpolated"}
 
 
 @pytest.mark.parametrize(
