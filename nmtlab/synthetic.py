@@ -71,10 +71,11 @@ class Synthesis:
     @property
     def facts(self) -> dict[str, Any]:
         """All settings, for a report."""
-        drawn = {"samples": self.samples, "temperature": self.temperature} if self.samples else {}
-        drawn |= {"nearest": self.nearest} if self.nearest else {}
+        chosen: dict[str, Any] = {"nearest": self.nearest} if self.nearest else {}
+        if self.samples:
+            chosen |= {"samples": self.samples, "temperature": self.temperature}
         return {
-            "translations": self.side, **drawn, "limit": self.limit, "seed": self.seed, "part": self.part,
+            "translations": self.side, **chosen, "limit": self.limit, "seed": self.seed, "part": self.part,
             "origin": self.origin, "search": self.search.model_dump(mode="json"),
         }  # fmt: skip
 

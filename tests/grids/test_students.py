@@ -75,7 +75,7 @@ def test_students_need_the_teacher_of_their_seed_which_is_trained_once(tmp_path,
     training = found["word"].recipe.training
     assert (training.teacher, training.teacher_weight) == (TEACHER, 0.9)
     assert found["sequence"].corpus == TranslatedCorpus(TEXT, TEACHER)
-    assert found["sequence"].recipe.corpus.name == f"tiny.by-{TEACHER}"
+    assert found["sequence"].recipe.corpus.name == "tiny.by-transformer-tiny.d_model-96.s2"
     assert found["interpolated"].corpus == TranslatedCorpus(TEXT, TEACHER, nearest=True)
     assert {cell.texts for cell in cells} == {(TEXT,)}  # all are scored on the real text
 

@@ -296,8 +296,9 @@ class TranslatedCorpus:
 
     @property
     def name(self) -> str:
-        """Its name in the workspace."""
-        return f"{self.whole.name}.by-{self.by}{'.nearest' if self.nearest else ''}"
+        """Its name in the workspace; the name of a run on the same corpus begins with that of the corpus."""
+        by = self.by.removeprefix(f"{self.whole.name}.")
+        return f"{self.whole.name}.by-{by}{'.nearest' if self.nearest else ''}"
 
     @property
     def source(self) -> str:

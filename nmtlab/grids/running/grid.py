@@ -85,9 +85,10 @@ def _opened(cells: Sequence[Cell], workspace: Workspace, on_event: OnGridEvent) 
     """Return the corpora that are available, or planned; if there are none, raise the problem of the first."""
     opened, problems = {}, []
     for row, corpus in dict.fromkeys((cell.row, corpus) for cell in cells for corpus in cell.corpora):
-        on_event(Opening(row, corpus.name))
+        available = planned(corpus, workspace)
+        on_event(Opening(row, available.name))
         try:
-            opened[corpus] = planned(corpus, workspace).open(workspace)
+            opened[corpus] = available.open(workspace)
         except CorpusError as error:
             problems.append(error)
             on_event(NoText(row, str(error)))
