@@ -4,9 +4,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import sacrebleu
 
 from nmtlab import synthetic
 from nmtlab.errors import CorpusError, RunError
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.synthetic import Synthesis, back_translate, write_translated
@@ -173,6 +175,85 @@ def test_samples_of_a_line_are_pairs_that_depend_on_the_seed_and_on_the_line(run
     assert len(made["one"]) == 12
     drawn = [tuple(source for source, _ in made["one"][place : place + 3]) for place in range(0, 12, 3)]
     assert len(set(drawn)) == 4  # in other parts of the text, too
+
+
+# Distillation
+
+
+def test_a_teacher_that_is_always_right_writes_the_bitext_so_that_the_student_reads_the_same(tmp_path):
+    write_corpus(tmp_path / "all", ["qaa"], ArtificialSettings(), train=60, dev=5, test=5)
+    whole = ParallelCorpus.open(tmp_path / "all", "qaa", "en")
+    truth = Known(("qaa", "en"), dict(whole.pairs("train")))
+    text = MonolingualCorpus(whole.folder, "qaa")
+    report = write_translated(truth, {"run": "truth"}, text, tmp_path / "made", Synthesis("target"))
+    made = ParallelCorpus.open(tmp_path / "made", "qaa", "en")
+    assert made.checksum() == whole.checksum() == report.origin["bitext"]
+    assert report.kept == {"train": 60, "dev": 5, "test": 5}
+    assert synthetic_language(made) == "en"
+
+
+@pytest.fixture(scope="module")
+def teacher(zoo) -> Run:
+    """A run that is wrong often."""
+    return zoo("trained")
+
+
+@pytest.mark.parametrize("score", ["bleu", "chrf"])
+def test_the_translation_nearest_to_the_reference_is_that_of_a_loop_over_the_list(
+    teacher, tiny_corpus, tmp_path, score
+):
+    search = teacher.recipe.search.model_copy(update={"beam_size": 4})
+    text, how = MonolingualCorpus(tiny_corpus.folder, "de"), Synthesis("target", search, limit=30, nearest=score)
+    report = back_translate(teacher, text, tmp_path / "made", how)
+    kept, references = pairs_in(tmp_path / "made", "de", "en"), dict(tiny_corpus.pairs("train"))
+    translated = open_system(teacher, search).translate([source for source, _ in kept], n_best=4)
+    lower = 0
+    for (source, target), found in zip(kept, translated, strict=True):
+        listed = zip(found.texts, found.hypotheses, strict=True)
+        usable = [one for one, hypothesis in listed if hypothesis.finished and one.strip()]
+        scores = [sentence_score(score, one, references[source]) for one in usable]
+        assert target == usable[scores.index(max(scores))]
+        lower += target != found.texts[0]
+    assert report.options["nearest"] == score
+    assert report.options["lower_ranked"] == lower > 3
+
+
+def sentence_score(name: str, text: str, reference: str) -> float:
+    bleu = sacrebleu.BLEU(smooth_method="add-k", smooth_value=1, effective_order=True)
+    return (bleu if name == "bleu" else sacrebleu.CHRF()).sentence_score(text, [reference]).score
+
+
+class Listing(Known):
+    """A system that has several translations of each line by heart."""
+
+    def translate(self, lines: Sequence[str], n_best=1, on_progress=lambda lines: None) -> list[Translation]:
+        return [
+            Translation(
+                ["cut" if text is None else text for text in self.pairs[line][:n_best]],
+                [Hypothesis((), 0.0, 0.0, finished=text is not None) for text in self.pairs[line][:n_best]],
+            )
+            for line in lines
+        ]
+
+
+def test_of_equally_near_translations_the_best_by_the_model_is_kept_and_none_that_is_blank_or_cut(tmp_path):
+    write_lines(tmp_path / "text" / "train.de", ["eins", "zwei", "drei"])
+    write_lines(tmp_path / "text" / "train.en", ["cut", "two three", "x y z"])
+    listing = Listing(
+        ("de", "en"), {"eins": [None, "", "a one"], "zwei": ["three", "two", "two three"], "drei": ["b", "c", "d"]}
+    )
+    how = Synthesis("target", SearchSettings(beam_size=3), nearest="chrf")
+    report = write_translated(
+        listing, {"run": "listing"}, MonolingualCorpus(tmp_path / "text", "de"), tmp_path / "made", how
+    )
+    assert pairs_in(tmp_path / "made", "de", "en") == [("eins", "a one"), ("zwei", "two three"), ("drei", "b")]
+    assert (report.options["lower_ranked"], report.dropped["train"]) == (2, {})
+
+
+def test_text_without_references_has_no_nearest_translation(text, tmp_path):
+    with pytest.raises(CorpusError, match="text text: has no translations into en to be near to; name the source side"):
+        write_translated(KNOWN, {"run": "known"}, text, tmp_path / "made", Synthesis("target", nearest="bleu"))
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_run_without_weights_is_refused(zoo, german, workspace, tmp_path):

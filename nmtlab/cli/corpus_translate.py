@@ -36,7 +36,13 @@ def translate(
     ] = "source",
     beam_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Beam size; 1 is greedy search. (default: 1; the recipe's if phrase-based)"),
+        typer.Option(
+            min=1, help="Beam size; 1 is greedy. (default: 1; the recipe's with --nearest, or if phrase-based)"
+        ),
+    ] = None,
+    nearest: Annotated[
+        Literal["bleu", "chrf"] | None,
+        typer.Option(help="Keep of each beam the translation nearest to the reference; of a parallel corpus' side."),
     ] = None,
     samples: Annotated[
         int, typer.Option(min=0, max=1000, help="Sample so many translations of each line instead, each a pair.")
@@ -59,12 +65,16 @@ def translate(
         ),
     ] = "auto",
 ) -> None:
-    """Translate monolingual text with a run: pairs to train another run on, beside real ones.
+    """Translate text with a run: pairs to train another run on.
 
     Back-translation needs a run that translates into the source language of the system to be trained:
 
         nmtlab train gl-en --source en --target gl --name back
         nmtlab corpus translate gl-en.back --run back --text english
+
+    Distillation trains a student on the targets that its teacher writes; dev and test of the corpus are kept:
+
+        nmtlab corpus translate gl-en.taught --run teacher --text gl-en:gl --as target --beam-size 5
 
     Translations that are blank, or cut off at the length limit, are left out. An interrupted command leaves nothing
     behind, and begins anew.
@@ -75,8 +85,11 @@ def translate(
     unserved = ["--samples: CTranslate2 searches with a plain beam only"] if samples else []
     if engine == "ctranslate2" and unserved:
         raise NmtlabError(unserved[0], "leave --engine out")
-    if samples and beam_size:
-        raise NmtlabError("--beam-size and --samples: mutually exclusive", "leave one out")
+    for option, given in (("--beam-size", beam_size), ("--nearest", nearest)):
+        if samples and given:
+            raise NmtlabError(f"{option} and --samples: mutually exclusive", "leave one out")
+    if nearest and as_ == "source":
+        raise NmtlabError("--nearest: chooses among targets", "add --as target, or leave it out")
     check_sampling(1.0 if temperature is None else temperature)
     if not re.fullmatch("[a-z0-9-]{0,50}", origin):  # as in a recipe
         raise NmtlabError(f"--origin {origin!r}: not letters a to z, digits and hyphens", "give a name like synthetic")
@@ -92,9 +105,11 @@ def translate(
     from nmtlab.interchange.served import open_served
     from nmtlab.synthetic import Synthesis, back_translate
 
-    width = beam_size or (1 if neural else opened.recipe.search.beam_size)
+    width = beam_size or (1 if neural and not nearest else opened.recipe.search.beam_size)
+    if nearest and width == 1:
+        raise NmtlabError("--nearest: chooses among the translations of a beam", "give a --beam-size of 2 or more")
     search = opened.recipe.search.model_copy(update={"beam_size": width})
-    settings = Synthesis(as_, search, samples, temperature or 1.0, limit, seed, origin)
+    settings = Synthesis(as_, search, samples, temperature or 1.0, limit, seed, origin, nearest=nearest)
     machine = MachineSettings(threads=threads) if threads else MachineSettings()
     choice = choose_engine(engine, opened, search, machine, unserved)
     system = open_served(opened, "fp32", search, machine=machine) if choice.engine == "ctranslate2" else None
@@ -125,10 +140,15 @@ def _corpora(run: Run, workspace: Workspace) -> Iterator[ParallelCorpus]:
 
 
 def _print_recipe(name: str, report: ImportReport) -> None:
-    """Print how many translations are copies, and a recipe to train on the new pairs beside real ones."""
+    """Print how many translations are copies or not the model's best, and how to train on the new pairs."""
     if copies := report.options["copies"]:
         print(f"{copies:,} of the translations copy their line")
-    print("next: nmtlab train with real pairs, and a recipe that adds these:")
+    if lower := report.options.get("lower_ranked"):
+        print(f"{lower:,} of the translations are nearer to the reference than the model's best")
+    if "dev" in report.kept:
+        print(f"next: nmtlab train {name} --source {report.source} --target {report.target}, or beside real pairs:")
+    else:
+        print("next: nmtlab train with real pairs, and a recipe that adds these:")
     origin, samples = report.options["origin"], report.options.get("samples", 1)
     fields = {"name": name, "source": report.source, "target": report.target} | ({"origin": origin} if origin else {})
     print('\nbase = "transformer-small"\n\n[[more_corpora]]')

@@ -84,9 +84,10 @@ class CrossEntropy:
 
 
 class Taught:
-    """(1 - α) label-smoothed cross-entropy + α cross-entropy with a teacher's distributions (Khayrallah et al. 2018).
+    """(1 - α) label-smoothed cross-entropy + α cross-entropy with a teacher's distributions.
 
-    The teacher reads what the model reads, without dropout.
+    In continued training, it holds a model near its parent (Khayrallah et al. 2018); from scratch, it is word-level
+    distillation (Kim and Rush 2016). The teacher reads what the model reads, without dropout.
 
     Args:
         smoothing: as of `CrossEntropy`.

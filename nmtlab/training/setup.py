@@ -31,7 +31,14 @@ from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
 from nmtlab.training.teacher import check_same_teacher, check_teacher, open_teacher, teacher_of
-from nmtlab.training.transfer import check_parent, continued_pipeline, target_overlap, text_of, texts_before
+from nmtlab.training.transfer import (
+    check_parent,
+    continued_pipeline,
+    target_overlap,
+    text_of,
+    texts_before,
+    translators,
+)
 from nmtlab.workspace import Workspace
 
 
@@ -92,7 +99,7 @@ def train(
     corpora = open_corpora(recipe, corpus, workspace)
     parent = None if resume and begun.checkpoints.has_weights("last") else parent_of(recipe, workspace)
     teacher = teacher_of(recipe, workspace)
-    checked = group.on_main(lambda: _checked(recipe, corpora, parent, workspace, allow_overlap))
+    checked = group.on_main(lambda: _checked(recipe, corpora, parent, teacher, workspace, allow_overlap))
     if resume:
         check_same_text(begun, corpora, checked.checksums)
         if teacher:
@@ -149,9 +156,14 @@ class _Checked(NamedTuple):
 
 
 def _checked(
-    recipe: Recipe, corpora: Sequence[ParallelCorpus], parent: Run | None, workspace: Workspace, allow_overlap: bool
+    recipe: Recipe,
+    corpora: Sequence[ParallelCorpus],
+    parent: Run | None,
+    teacher: Run | None,
+    workspace: Workspace,
+    allow_overlap: bool,
 ) -> _Checked:
-    """Check the corpora of a training, and its parent."""
+    """Check the corpora of a training, its parent, and those that taught it, by probabilities or translations."""
     trained, _ = by_use(recipe, corpora)
     dev, overlap = check_texts(trained, allow_overlap)
     checksums = [text.checksum() for text in corpora]
@@ -163,7 +175,11 @@ def _checked(
         if recipe.transfer.anchor == "ewc":
             text_of(parent, workspace)
         texts, known = texts_before(parent, workspace)
-        overlap |= _parent_overlap(parent, {text: target_overlap(texts, text) for text in trained}, allow_overlap)
+        overlap |= _overlap_before("parent", parent, texts, trained, allow_overlap)
+    for taught_by in (teacher, *translators(trained, workspace)):
+        if taught_by and not (parent and taught_by.name == parent.name):
+            texts, _ = texts_before(taught_by, workspace)
+            overlap |= _overlap_before("teacher", taught_by, texts, trained, allow_overlap)
     return _Checked(dev, overlap, checksums, known)
 
 
@@ -247,24 +263,25 @@ def by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[Para
     return trained, vocabulary_only
 
 
-def _parent_overlap(
-    parent: Run, shared: Mapping[ParallelCorpus, dict[str, int]], allow_overlap: bool
+def _overlap_before(
+    role: str, run: Run, texts: Sequence[ParallelCorpus], trained: Sequence[ParallelCorpus], allow_overlap: bool
 ) -> dict[str, int]:
-    """Return how many target sentences of dev and test a parent was trained on, given those of each corpus.
+    """Return how many target sentences of dev and test are in the `texts` that a parent or teacher was trained on.
 
     Raises:
         CorpusError: there are some, without `allow_overlap`.
     """
     counted: Counter[str] = Counter()
-    for corpus, found in shared.items():
+    for corpus in trained:
+        found = target_overlap(texts, corpus)
         for split, number in found.items():
             if not allow_overlap:
                 raise CorpusError(
-                    f"parent {parent.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
-                    "choose a parent with other text, or accept it with --allow-overlap",
+                    f"{role} {run.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
+                    f"choose a {role} with other text, or accept it with --allow-overlap",
                 )
         counted.update(found)
-    return {f"{split} (target side, in the parent's text)": number for split, number in counted.items()}
+    return {f"{split} (target side, in the {role}'s text)": number for split, number in counted.items()}
 
 
 def parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:

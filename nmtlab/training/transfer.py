@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
@@ -19,9 +20,9 @@ from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import Which
-from nmtlab.text.checks.inspection import shared_targets
+from nmtlab.text.checks.inspection import shared_lines, shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import synthetic_language
+from nmtlab.text.corpora.corpus_builder import synthetic_language, translated_from
 from nmtlab.text.segmentation.extending import has_bytes, known_languages, tagged_sides, with_language, with_letters
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tags import language_tag, origin_tag
@@ -273,13 +274,31 @@ def _text_as_it_was(named: CorpusSettings, checksum: str, workspace: Workspace) 
 
 
 def target_overlap(texts: Iterable[ParallelCorpus], corpus: ParallelCorpus) -> dict[str, int]:
-    """Count the child's dev and test sentences whose target side is in training texts: split -> number, if any."""
+    """Count the child's dev and test sentences whose target side is in training texts: split -> number, if any.
+
+    The text whose translations are the child's has the same dev and test, and is compared pair by pair.
+    """
     found: Counter[str] = Counter()
+    bitext = translated_from(corpus).get("bitext")
     for text in texts:
-        made = synthetic_language(text) == text.target
-        if not made and text.checksum() != corpus.checksum():  # its own text is compared pair by pair
+        checksum = text.checksum()
+        if synthetic_language(text) == text.target or checksum == corpus.checksum():
+            continue  # the child's text is compared pair by pair before the training
+        if checksum == bitext:
+            found.update({split: len(lines) for (_, split), lines in shared_lines(text).items()})
+        else:
             found.update(shared_targets(text, corpus))
     return dict(found)
+
+
+def translators(corpora: Iterable[ParallelCorpus], workspace: Workspace) -> Iterator[Run]:
+    """Yield the runs here that have translated the target sides of corpora, each once."""
+    made = (translated_from(corpus) for corpus in corpora if synthetic_language(corpus) == corpus.target)
+    for name, weights in dict.fromkeys((origin["run"], origin["weights"]) for origin in made if origin):
+        with suppress(RunError):
+            run = open_run(name, workspace)
+            if run.checkpoints.original_digest == weights:
+                yield run
 
 
 def lineage(run: Run) -> str:

@@ -85,6 +85,13 @@ def test_samples_are_told_with_the_weight_of_each(nmtlab, german, data):
             "--samples: CTranslate2 searches with a plain",
         ),
         (["--text", "german", "--samples", 2, "--beam-size", 1], "--beam-size and --samples: mutually exclusive"),
+        (["--text", "tiny:de", "--nearest", "chrf"], "--nearest: chooses among targets; add --as target"),
+        (["--text", "tiny:de", "--samples", 2, "--nearest", "bleu"], "--nearest and --samples: mutually exclusive"),
+        (
+            ["--text", "tiny:de", "--as", "target", "--nearest", "bleu", "--beam-size", 1],
+            "--nearest: chooses among the translations of a beam; give a --beam-size of 2 or more",
+        ),
+        (["--text", "german", "--as", "target", "--nearest", "bleu"], "text german: has no translations into en"),
     ],
 )
 def test_what_cannot_be_translated_is_refused(nmtlab, german, data, words, problem):
@@ -92,6 +99,15 @@ def test_what_cannot_be_translated_is_refused(nmtlab, german, data, words, probl
     assert refused.code == 2
     assert problem in refused.err
     assert not (data / "corpora" / "made").exists()
+
+
+def test_a_teacher_writes_a_corpus_that_has_the_dev_and_test_of_the_bitext(nmtlab, data, tiny_corpus):
+    how = ["--as", "target", "--beam-size", 2, "--nearest", "chrf", "--limit", 20]
+    done = nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "tiny:de", *how, "--allow-overlap")
+    assert not done.code, done.err
+    assert "next: nmtlab train made --source de --target en, or beside real pairs:" in done.out
+    for name in ("dev.de", "dev.en", "test.de", "test.en"):
+        assert (data / "corpora" / "made" / name).read_bytes() == (tiny_corpus.folder / name).read_bytes()
 
 
 def test_text_with_sentences_of_dev_or_test_is_refused_with_their_number(nmtlab, data, tiny_corpus):

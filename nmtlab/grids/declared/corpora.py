@@ -9,12 +9,15 @@ from shutil import copyfile
 from typing import Any
 
 from nmtlab.errors import CorpusError
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.artificial.writing import ENGLISH
 from nmtlab.text.corpora.concatenation import join
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_language
+from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_language, translated_from
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
+from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.workspace import Workspace
 
@@ -278,6 +281,66 @@ class FirstPairs:
 
 
 @dataclass(frozen=True)
+class TranslatedCorpus:
+    """The training sources of a corpus with their translations by a run, and dev and test of the corpus.
+
+    Args:
+        whole: the corpus.
+        by: name of the run, which must have ended when the text is made; its recipe has the search.
+        nearest: whether to keep of each beam the translation with the best sentence BLEU against the reference.
+    """
+
+    whole: "Corpus"
+    by: str
+    nearest: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace; the name of a run on the same corpus begins with that of the corpus."""
+        by = self.by.removeprefix(f"{self.whole.name}.")
+        return f"{self.whole.name}.by-{by}{'.nearest' if self.nearest else ''}"
+
+    @property
+    def source(self) -> str:
+        """Code of the source language."""
+        return self.whole.source
+
+    @property
+    def target(self) -> str:
+        """Code of the target language."""
+        return self.whole.target
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: the corpus was not found, or a different one has that name.
+            RunError: there is no such run, or it has no weights.
+        """
+        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        if not folder.exists():
+            self._write(folder, whole, workspace)
+        corpus = ParallelCorpus.open(folder, self.source, self.target)
+        wanted: dict[str, str | None] = {"run": self.by, "bitext": whole.checksum()}
+        if workspace.run_folder(self.by).exists():
+            wanted["weights"] = Run(workspace.run_folder(self.by)).checkpoints.original_digest
+        _check_same(folder, translated_from(corpus), wanted)
+        return corpus
+
+    def _write(self, folder: Path, whole: ParallelCorpus, workspace: Workspace) -> None:
+        from nmtlab.synthetic import Synthesis, back_translate  # loads torch
+
+        run = open_run(self.by, workspace).directed(self.source, self.target)
+        how = Synthesis("target", run.recipe.search, nearest="bleu" if self.nearest else None)
+        text = MonolingualCorpus(whole.folder, self.source)
+        try:
+            back_translate(run, text, folder, how, run.recipe.machine)
+        except CorpusError:
+            if not folder.exists():  # else another process has made it in the meantime
+                raise
+
+
+@dataclass(frozen=True)
 class Directed:
     """Another corpus, in another direction: the same folder and name.
 
@@ -287,7 +350,15 @@ class Directed:
         target: code of the target language.
     """
 
-    corpus: ConcatenatedCorpus | MultiParallelCorpus | SyntheticCorpus | SyntheticFamily | ExternalCorpus | FirstPairs
+    corpus: (
+        ConcatenatedCorpus
+        | MultiParallelCorpus
+        | SyntheticCorpus
+        | SyntheticFamily
+        | ExternalCorpus
+        | FirstPairs
+        | TranslatedCorpus
+    )
     source: str
     target: str
 
@@ -312,9 +383,17 @@ Corpus = (
     | SyntheticFamily
     | ExternalCorpus
     | FirstPairs
+    | TranslatedCorpus
     | Directed
 )
 """The text of an experiment."""
+
+
+def planned(corpus: Corpus, workspace: Workspace) -> Corpus:
+    """Return a corpus; or as long as no run has translated it, the corpus that is to be translated."""
+    if isinstance(corpus, TranslatedCorpus) and not _folder(corpus.name, workspace).exists():
+        return corpus.whole
+    return corpus
 
 
 def in_direction(corpus: Corpus, source: str, target: str) -> Corpus:
@@ -326,9 +405,12 @@ def in_direction(corpus: Corpus, source: str, target: str) -> Corpus:
 def opened_beside(corpus: Corpus, workspace: Workspace, folder: Path) -> ParallelCorpus:
     """Return the text of an experiment, made in a folder outside the workspace if it is not in the workspace yet.
 
+    A text that a run is yet to translate is stood for by the untranslated one.
+
     Raises:
         CorpusError: it cannot be made: a part is missing.
     """
+    corpus = planned(corpus, workspace)
     corpora = workspace.data / "corpora"
     if not (corpora / corpus.name).exists():
         workspace = Workspace(folder, (corpora, *workspace.more_corpora))

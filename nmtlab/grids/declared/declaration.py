@@ -19,6 +19,13 @@ SCALES: tuple[Scale, ...] = tuple(scale for scale in get_args(Scale) if scale !=
 Changes = Mapping[str, Any]
 """Changes to fields of a recipe: `{"model.radius": 3.0}`."""
 
+Distillation = Literal["word", "sequence", "interpolated"]
+"""What a student learns of a teacher (Kim and Rush 2016): its distributions on the text, its translations of the text,
+or those of its beams that are nearest to the references."""
+
+WORD_LEVEL: Changes = {"training.teacher": "teacher", "training.teacher_weight": 0.5}
+"""Changes to the recipe of a student that learns distributions; the run is named when it is known."""
+
 SEEDS: Mapping[Scale, tuple[int, ...]] = {"tiny": (1, 2), "small": (1, 2, 3), "thesis": (1,)}
 """Three seeds where affordable; the thesis has one run of each system."""
 
@@ -36,6 +43,8 @@ class Column:
         parent: the row's parent that it starts from; empty for none. Parent and child have the same seed.
         texts: name of the row's set of texts that it is trained on; empty for the row's text alone.
         base: the system from whose training, with the same seed if it has one, this one starts; None for none.
+        teacher: the system from whose training, with the same seed if it has one, this one learns; None for none.
+        distillation: what it learns of its teacher.
         label: what it is called where a person sees it; its name if empty.
         kind: what it is, whatever the texts that it is trained on, among systems on several sets of texts.
         caveat: what it lacks, compared with the system of that name in the published table.
@@ -49,6 +58,8 @@ class Column:
     parent: str = ""
     texts: str = ""
     base: "Column | None" = None
+    teacher: "Column | None" = None
+    distillation: Distillation = "sequence"
     label: str = ""
     kind: str = ""
     caveat: str = ""

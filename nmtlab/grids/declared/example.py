@@ -20,5 +20,7 @@ changes = { model.fixnorm = true }   # see 'nmtlab recipes show tied-small'
 [[text]]                             # rows: one for each size
 artificial = "qaa"                   # an artificial language; or  corpus = "NAME"  or  corpus = "./folder"
 sizes = [1000, 4000]                 # the first so many training pairs; "all" for the whole of a corpus
+
+# A system can also name a parent or a base that it starts from, or a teacher that it learns from: see the book.
 """
 """Two recipes, two sizes, three seeds on an artificial language: minutes on two cores."""

@@ -6,11 +6,13 @@ from pathlib import Path
 from nmtlab.analysis.comparison.files import COMPUTED
 from nmtlab.analysis.metrics import declared_metrics
 from nmtlab.errors import CorpusError, RecipeError, did_you_mean
+from nmtlab.grids.declared.declaration import WORD_LEVEL
 from nmtlab.grids.declared.grid_schema import (
     Grid,
     GridFile,
     ParentText,
     Place,
+    System,
     Text,
     flat,
     row_names,
@@ -91,6 +93,7 @@ def _check_known(file: GridFile, grid: Grid) -> None:
         (("baseline",), grid.baseline, "system", systems),
         *((("system", number, "parent"), one.parent, "parent", parents) for number, one in enumerate(grid.system)),
         *((("system", number, "base"), one.base, "system", systems) for number, one in enumerate(grid.system)),
+        *((("system", number, "teacher"), one.teacher, "system", systems) for number, one in enumerate(grid.system)),
     ]
     for place, name, kind, known in named:
         if name not in ("", *known):
@@ -112,17 +115,22 @@ def _check_scores(file: GridFile, grid: Grid) -> None:
 
 
 def _check_needs(file: GridFile, grid: Grid) -> None:
-    """Check that no system starts from two others, or from itself, directly or not."""
-    bases = {one.name: one.base for one in grid.system}
+    """Check that no system needs two others, or itself, directly or not."""
+    needed = {one.name: one.base or one.teacher for one in grid.system}
     for number, system in enumerate(grid.system):
-        if system.parent and system.base:
-            raise file.error(("system", number, "base"), "there is a parent, too", "give one of them")
+        first, *more = [field for field in ("parent", "base", "teacher") if getattr(system, field)] or [""]
+        if more:
+            raise file.error(("system", number, more[0]), f"there is a {first}, too", "give one of them")
+        if "distillation" in system.model_fields_set and not system.teacher:
+            raise file.error(
+                ("system", number, "distillation"), "without a teacher", "add teacher = ..., or leave it out"
+            )
         chain = [system.name]
-        while base := bases[chain[-1]]:
-            if base in chain:
-                names = " starts from ".join(map(repr, [*chain, base]))
-                raise file.error(("system", number, "base"), f"a circle: {names}", "leave out one of these bases")
-            chain.append(base)
+        while other := needed[chain[-1]]:
+            if other in chain:
+                names = (" learns from " if first == "teacher" else " starts from ").join(map(repr, [*chain, other]))
+                raise file.error(("system", number, first), f"a circle: {names}", f"leave out one of these {first}s")
+            chain.append(other)
 
 
 def _check_recipes(file: GridFile, grid: Grid) -> None:
@@ -134,8 +142,10 @@ def _check_recipes(file: GridFile, grid: Grid) -> None:
         if system.base and (not recipe.model.adapters or recipes[system.base].model.adapters):
             problem = f"a second training on the text of {system.base!r} without new adapters"
             raise file.error(("system", number, "base"), problem, "set model.adapter_width here alone, or use a parent")
+        if system.teacher:
+            _check_teacher(file, number, system, recipe, recipes[system.teacher])
         fields = {**recipe.fields(), "about": ""}
-        settings = (fields, system.parent, system.base)
+        settings = (fields, system.parent, system.base, system.teacher, system.teacher and system.distillation)
         if settings in found:
             same = grid.system[found.index(settings)].name
             remedy = "change a field, or leave one of them out"
@@ -143,10 +153,23 @@ def _check_recipes(file: GridFile, grid: Grid) -> None:
         found.append(settings)
 
 
+def _check_teacher(file: GridFile, number: int, system: System, student: Recipe, teacher: Recipe) -> None:
+    """Check that a student can learn what it is to learn of its teacher."""
+    same_types = student.model.neural and teacher.model.neural and student.text == teacher.text
+    if system.distillation == "word" and not same_types:
+        remedy = "give both the same text settings, or set distillation to 'sequence'"
+        raise file.error(("system", number, "teacher"), f"{system.teacher!r} has other vocabularies", remedy)
+    if system.distillation == "interpolated" and teacher.search.beam_size == 1:
+        remedy = f"set search.beam_size of {system.teacher!r} to 2 or more"
+        raise file.error(("system", number, "teacher"), f"{system.teacher!r} has one translation a line", remedy)
+
+
 def _checked_recipe(file: GridFile, grid: Grid, number: int) -> Recipe:
     system, place = grid.system[number], ("system", number)
     try:
         recipe = find_recipe(file.placed(system.recipe))
+        if system.teacher and system.distillation == "word":
+            recipe = recipe.with_changes(WORD_LEVEL)
     except RecipeError as error:
         raise file.error((*place, "recipe"), error.problem, error.remedy) from error
     common = [((), flat(grid.changes))] if recipe.model.neural else []

@@ -69,12 +69,15 @@ def portable(path: Path | str) -> str:
 
 
 def _table(file: GridFile, grid: Grid, workspace: Workspace, name: str) -> Table:
-    bases = {one.name: one for one in grid.system}
+    systems = {one.name: one for one in grid.system}
 
     def column(system: System) -> Column:
-        base = column(bases[system.base]) if system.base else None
+        base, teacher = (column(systems[name]) if name else None for name in (system.base, system.teacher))
         recipe, changes = file.placed(system.recipe), _changes(file, grid, system)
-        return Column(system.name, recipe, changes, parent=system.parent, base=base)
+        return Column(
+            system.name, recipe, changes, parent=system.parent, base=base, teacher=teacher,
+            distillation=system.distillation,
+        )  # fmt: skip
 
     return Table(
         name=name,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nmtlab.errors import NmtlabError, did_you_mean
+from nmtlab.grids.declared.declaration import Distillation
 from nmtlab.grids.declared.places import line_of
 from nmtlab.reading import read_bytes
 
@@ -35,6 +36,8 @@ class System(_Part):
     changes: dict[str, Any] = {}
     parent: str = ""
     base: str = ""
+    teacher: str = ""
+    distillation: Distillation = "sequence"
 
 
 class Source(_Part):

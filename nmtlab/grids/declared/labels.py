@@ -2,7 +2,14 @@
 
 import pandas as pd
 
-from nmtlab.grids.declared.corpora import Corpus, Directed, FirstPairs, SyntheticCorpus, SyntheticFamily
+from nmtlab.grids.declared.corpora import (
+    Corpus,
+    Directed,
+    FirstPairs,
+    SyntheticCorpus,
+    SyntheticFamily,
+    TranslatedCorpus,
+)
 from nmtlab.grids.declared.declaration import Row, Scale, Setup, Table
 
 ARTIFICIAL = "artificial"
@@ -10,7 +17,7 @@ ARTIFICIAL = "artificial"
 
 def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
-    if isinstance(corpus, Directed | FirstPairs):
+    if isinstance(corpus, Directed | FirstPairs | TranslatedCorpus):
         return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
     if isinstance(corpus, SyntheticCorpus | SyntheticFamily):
         return ARTIFICIAL

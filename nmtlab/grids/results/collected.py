@@ -10,6 +10,7 @@ import pandas as pd
 
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import CorpusError
+from nmtlab.grids.declared.corpora import planned
 from nmtlab.grids.declared.declaration import Scale, Table
 from nmtlab.grids.results.schemas import CELL, CELLS, Schema
 from nmtlab.grids.running.cells import ENDED, NOT_RUN, Cell, can_translate, cells_of, made_run, status_of
@@ -75,12 +76,18 @@ def made_rows(
 def rows_with_text(
     table: Table, scale: Scale, workspace: Workspace
 ) -> Iterator[tuple[ParallelCorpus, list[tuple[Cell, ParallelCorpus]]]]:
-    """Yield, for each row whose text is available, that text, and its cells with the text they are trained on."""
+    """Yield, for each row whose text is available, that text, and its cells with the text they are trained on.
+
+    A text that is yet to be translated for its cell is stood for by the untranslated one.
+    """
     for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
         cells = list(group)
         try:
             text = cells[0].texts[0].open(workspace)
-            trained = {corpus: corpus.open(workspace) for corpus in dict.fromkeys(cell.corpus for cell in cells)}
+            trained = {
+                corpus: planned(corpus, workspace).open(workspace)
+                for corpus in dict.fromkeys(cell.corpus for cell in cells)
+            }
         except CorpusError:
             continue
         yield text, [(cell, trained[cell.corpus]) for cell in cells]

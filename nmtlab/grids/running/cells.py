@@ -11,8 +11,20 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.grids.declared.corpora import Corpus, Directed
-from nmtlab.grids.declared.declaration import GRID, Changes, Column, Parent, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.corpora import Corpus, Directed, TranslatedCorpus, planned
+from nmtlab.grids.declared.declaration import (
+    GRID,
+    WORD_LEVEL,
+    Changes,
+    Column,
+    Distillation,
+    Parent,
+    Row,
+    Scale,
+    Setup,
+    Table,
+    Texts,
+)
 from nmtlab.recipe import Recipe, TransferSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -184,6 +196,8 @@ def run_cell(
     Raises:
         NmtlabError: a problem that the user can fix; or a run with the cell's name is a different training.
     """
+    if planned(cell.corpus, workspace) != cell.corpus:
+        on_event(Preparing("translating train"))
     opened = {corpus: corpus.open(workspace) for corpus in cell.corpora}
     corpus = opened[cell.corpus]
     run = made_run(cell, corpus, workspace)
@@ -252,11 +266,14 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
     # One thread each, so that results do not depend on how many cells are made at once; and the thesis' words in its
     # tables.
     always = {"machine.threads": 1, **({} if scale == GRID else {"text.word_rules": "moses"})}
-    recipe = named.with_changes({**common, **special, **_named(corpus), **several, **always})
+    taught = WORD_LEVEL if system.teacher and system.distillation == "word" else {}
+    recipe = named.with_changes({**taught, **common, **special, **_named(corpus), **several, **always})
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
     label += f".from-{system.base.name}" if system.base and scale == GRID else ""
+    teachers = {one.seed: one for one in _cells(table, scale, row, setup, system.teacher)} if system.teacher else {}
+    label += f".{system.distillation}-{next(iter(teachers.values())).label}" if teachers else ""
     splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
@@ -276,6 +293,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
         if system.base:
             bases = _cells(table, scale, row, setup, system.base)
             cell = _based_on(cell, next(base for base in bases if base.seed in (None, seed)))
+        if teachers:
+            cell = _taught(cell, teachers[seed if seed in teachers else None], system.distillation)
         if system.parent:
             declared = setup.parents[system.parent]
             if recipe.text.segmentation == "word":
@@ -294,6 +313,17 @@ def _based_on(cell: Cell, base: Cell) -> Cell:
         recipe=cell.recipe.with_changes({"transfer.parent": base.run}),
         needs=(Need("parent", replace(base, splits=(), metrics=())),),
     )
+
+
+def _taught(student: Cell, teacher: Cell, distillation: Distillation) -> Cell:
+    """Return a cell that learns from the training of another system."""
+    cell = replace(teacher, splits=(), metrics=())
+    if distillation == "word":
+        recipe = student.recipe.with_changes({"training.teacher": teacher.run})
+        return replace(student, recipe=recipe, needs=(Need("teacher", cell),))
+    corpus = TranslatedCorpus(student.corpus, teacher.run, nearest=distillation == "interpolated")
+    recipe = student.recipe.with_changes(_named(corpus))
+    return replace(student, recipe=recipe, corpus=corpus, needs=(Need("translator", cell),))
 
 
 def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
@@ -365,4 +395,6 @@ def _difference(cell: Cell, run: Run, corpus: ParallelCorpus) -> str:
     for field in sorted(there.keys() | wanted.keys()):
         if there.get(field) != wanted.get(field):
             return f"its {field} is {there.get(field)!r} instead of {wanted.get(field)!r}"
-    return "" if run.environment.get("corpus_checksum") == corpus.checksum() else "was trained on other text"
+    is_planned = isinstance(cell.corpus, TranslatedCorpus) and cell.corpus.name != corpus.name
+    same_text = is_planned or run.environment.get("corpus_checksum") == corpus.checksum()
+    return "" if same_text else "was trained on other text"

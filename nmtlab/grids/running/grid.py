@@ -5,7 +5,7 @@ from shutil import copytree
 
 from nmtlab.analysis.metrics import find_metrics, stored_lines, value_of
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.grids.declared.corpora import Corpus
+from nmtlab.grids.declared.corpora import Corpus, planned
 from nmtlab.grids.declared.declaration import Scale, Table
 from nmtlab.grids.running.cells import (
     Cell,
@@ -82,12 +82,13 @@ def _check_numbers(cell: Cell, run: Run, corpora: Mapping[Corpus, ParallelCorpus
 
 
 def _opened(cells: Sequence[Cell], workspace: Workspace, on_event: OnGridEvent) -> dict[Corpus, ParallelCorpus]:
-    """Return the corpora that are available; if there are none, raise the problem of the first."""
+    """Return the corpora that are available, or planned; if there are none, raise the problem of the first."""
     opened, problems = {}, []
     for row, corpus in dict.fromkeys((cell.row, corpus) for cell in cells for corpus in cell.corpora):
-        on_event(Opening(row, corpus.name))
+        available = planned(corpus, workspace)
+        on_event(Opening(row, available.name))
         try:
-            opened[corpus] = corpus.open(workspace)
+            opened[corpus] = available.open(workspace)
         except CorpusError as error:
             problems.append(error)
             on_event(NoText(row, str(error)))
@@ -112,7 +113,7 @@ def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
     for cell, packed in _packed_cells(table, scale, workspace):
         try:
             texts = [corpus.open(workspace) for corpus in cell.texts]
-            trained_on = cell.corpus.open(workspace)
+            trained_on = planned(cell.corpus, workspace).open(workspace)
         except CorpusError:
             continue
         scores = [measure for measure in find_metrics(table.metrics) if measure.kind == "score"]

@@ -79,9 +79,18 @@ class ImportReport:
 
 def synthetic_language(corpus: ParallelCorpus) -> str:
     """Return the language of a corpus in which its text was made by a system, as its `import.json` says; or empty."""
+    return _report(corpus).get("synthetic", "")
+
+
+def translated_from(corpus: ParallelCorpus) -> dict[str, Any]:
+    """Return run, weights and text of which a corpus has the translations, as its `import.json` says; or nothing."""
+    report = _report(corpus)
+    return report["origin"] if report.get("kind") == "translated" else {}
+
+
+def _report(corpus: ParallelCorpus) -> dict[str, Any]:
     path = corpus.folder / REPORT
-    made = read_json(path, dict, f"import {corpus.name} again") if path.is_file() else {}
-    return made.get("synthetic", "")
+    return read_json(path, dict, f"import {corpus.name} again") if path.is_file() else {}
 
 
 def copy_held_out(corpus: ParallelCorpus, folder: Path) -> dict[str, int]:

@@ -12,7 +12,7 @@ from nmtlab.analysis.metrics import find_metric
 from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
-from nmtlab.grids.declared.corpora import Directed, ExternalCorpus
+from nmtlab.grids.declared.corpora import Directed, ExternalCorpus, TranslatedCorpus
 from nmtlab.grids.declared.declaration import Scale, Setup, Table
 from nmtlab.grids.declared.labels import labelled, text_label
 from nmtlab.grids.results.summary import summary
@@ -76,7 +76,9 @@ def child_sizes(scale: Scale) -> Mapping[str, tuple[str, int]]:
     sizes = {}
     for row in CHILD_SIZE.rows:
         setup = row.at[scale]
-        if isinstance(setup, Setup) and not isinstance(setup.corpus, ExternalCorpus | Directed) and setup.corpus.train:
+        if not isinstance(setup, Setup) or isinstance(setup.corpus, ExternalCorpus | Directed | TranslatedCorpus):
+            continue
+        if setup.corpus.train:
             sizes[row.name] = (text_label(setup.corpus), setup.corpus.train)
     return sizes
 
