@@ -73,6 +73,7 @@ def test_a_second_run_and_a_language_model_are_features_once_they_are_chosen(pag
     page.runs.table.choose(["whole", "other"])
     page.text.value = "tiny dev"
     page.second.value = "other"
+    assert "second log p(y|x)" in page.candidates.frame
     page.model.value = True
     assert page.weights["second"].layout.display == page.weights["language-model"].layout.display == ""
     shown = page.candidates.frame

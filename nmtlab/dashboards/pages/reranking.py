@@ -60,10 +60,10 @@ _PUBLISHED = (
     "each text: 1.2, 0.2 and 0.5 on newstest 2013, 2014 and 2015. Between w = 0 and 2 it changed by more than 0.5."
 )
 _SLIDERS = {
-    "length": (0.5, -1, 3), "chrf": (0.0, 0, 1), "channel": (0.5, 0, 2), "second": (0.5, 0, 2),
-    "language-model": (0.2, 0, 1),
+    "length": ("Length", 0.5, -1, 3), "chrf": ("Exp. chrF", 0.0, 0, 1), "channel": ("Channel", 0.5, 0, 2),
+    "second": ("Second", 0.5, 0, 2), "language-model": ("LM", 0.2, 0, 1),
 }  # fmt: skip
-"""First value, least and most of a feature's weight."""
+"""Short name, first value, least and most of a feature's weight."""
 
 
 class RerankingPage(Page):
@@ -82,21 +82,22 @@ class RerankingPage(Page):
         self.model = widgets.Checkbox(description="language model of the training text", indent=False)
         self.weights = {
             name: widgets.FloatSlider(
-                description=TITLES[name], value=value, min=least, max=most, step=0.05, continuous_update=False,
-                layout={"width": "100%"}, style={"description_width": "9em"},
+                description=short, tooltip=f"Weight of {TITLES[name]}", value=value, min=least, max=most, step=0.05,
+                continuous_update=False, layout={"width": "100%"},
             )
-            for name, (value, least, most) in _SLIDERS.items()
+            for name, (short, value, least, most) in _SLIDERS.items()
         }  # fmt: skip
         self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
         self.sentences = Table("First translations, changed ones first: select a sentence for its list", "one", "24em")
         self.sentence, self.candidates = Note(), Table("", height="24em")
         self.said, self.lengths, self.published = Answer(), Chart(), Note()
+        moved = {f"weight-{name}": slider for name, slider in self.weights.items()}
         state = {
             "runs": self.runs.table, "system": self.system, "text": self.text, "channel": self.channel,
-            "second": self.second, "model": self.model, **self.weights, "line": self.sentences,
+            "second": self.second, "model": self.model, **moved, "line": self.sentences,
         }  # fmt: skip
         of_lists = ("runs", "system", "text", "channel", "second", "model")
-        ranked = (*of_lists, *self.weights)
+        ranked = (*of_lists, *moved)
         sections = [
             Section(("runs",), (), self.system.fill),
             Section(("runs", "system"), (), self._offer_texts),
