@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import ipywidgets as widgets
 
@@ -166,7 +167,8 @@ class RerankingPage(Page):
         features = self._lists.features if self._lists else ()
         return {"log-prob": 1.0, **{name: one.value for name, one in self.weights.items() if name in features}}
 
-    def _asked(self, run: Run) -> dict[str, object]:
+    @property
+    def _asked(self) -> dict[str, Any]:
         text = self._texts[self.text.value]
         return {"corpus": text.corpus, "split": text.split, "size": _SIZE, "sample": _SAMPLE}
 
@@ -177,7 +179,7 @@ class RerankingPage(Page):
         if run is None:
             return
         self.hint.say(_READ, _MORE)
-        if N_BEST.stored(run, **self._asked(run)) is not None and all(self._is_there(run)):
+        if N_BEST.stored(run, **self._asked) is not None and all(self._is_there(run)):
             self._read(run)
             return
         steps = _SAMPLE * (1 + len(self._others)) + self.model.value
@@ -186,20 +188,21 @@ class RerankingPage(Page):
     def _is_there(self, run: Run) -> Iterator[bool]:
         """Yield whether what candidates are scored by beside the run is stored or learned."""
         for feature, other in self._others.items():
-            yield SCORED_BY.stored(run, other=other, reverse=feature == "channel", **self._asked(run)) is not None
+            yield SCORED_BY.stored(run, other=other, reverse=feature == "channel", **self._asked) is not None
         yield not self.model.value or (run.name, run.direction[1]) in self._models
 
     def _compute(self, run: Run) -> Iterator[int]:
-        yield from N_BEST.steps(run, **self._asked(run))
+        yield from N_BEST.steps(run, **self._asked)
         for feature, other in self._others.items():
-            yield from SCORED_BY.steps(run, other=other, reverse=feature == "channel", **self._asked(run))
+            yield from SCORED_BY.steps(run, other=other, reverse=feature == "channel", **self._asked)
         self._read(run)
         for show in (self._score, self._rank, self._show_candidates, self._score_lengths):
             show()
 
     def _read(self, run: Run) -> None:
         model = self._learned(run) if self.model.value else None
-        self._lists = n_best_lists(run, **self._asked(run), **self._others, language_model=model)
+        channel, second = (self._others.get(name) for name in ("channel", "second"))
+        self._lists = n_best_lists(run, **self._asked, channel=channel, second=second, language_model=model)
 
     def _learned(self, run: Run) -> LanguageModel:
         key = run.name, run.direction[1]
@@ -244,7 +247,7 @@ class RerankingPage(Page):
 
     def _score_lengths(self) -> None:
         if self._lists and (run := self._run):
-            found = LENGTH_SCORES.among([run], **self._asked(run))
+            found = LENGTH_SCORES.among([run], **self._asked)
             self.said.say(LENGTH_SCORES.finding(found))
             self.lengths.show(with_subtitle(length_scores_figure(found), self._about))
             self.published.say(_PUBLISHED)
