@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nmtlab.analysis.access.needs import DECODING, check_needs, overlap_warning
-from nmtlab.analysis.comparison.files import ScoredText, text_of_split
+from nmtlab.analysis.access.texts import corpus_of
+from nmtlab.analysis.comparison.files import ScoredText, code_of_file, text_of_split
 from nmtlab.cli.answer import Answer, Json, Part, print_answer
 from nmtlab.cli.options import Beam, Set, Source, Split, Target, Threads, open_text, run_recipe, sentence_bar
 from nmtlab.cli.scored import Score
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError
-from nmtlab.evaluation.resampling import compared, counted
-from nmtlab.evaluation.scores import bleu_metric, chrf_metric, default_tokenizer
+from nmtlab.evaluation.resampling import compared
+from nmtlab.languages import language_of
 from nmtlab.recipe import Recipe
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.lines import read_lines, write_lines
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
-    from nmtlab.analysis.search.n_best import Lists
+    from nmtlab.analysis.search.n_best import LanguageModel, Lists
+
+_TRAINING_TEXT = "train"
+"""What --language-model calls the target side of the run's training text."""
 
 
 class RerankedScores(Part):
@@ -77,13 +81,24 @@ def rerank(
     with_: Annotated[
         str, typer.Option("--with", metavar="RUN", help="Second run: adds its log p(candidate | source).")
     ] = "",
-    tune: Annotated[str, typer.Option(metavar="SPLIT", help="Split to tune the weights on.")] = "dev",
-    metric: Annotated[Literal["bleu", "chrf"], typer.Option(help="Corpus score that tuning maximises.")] = "bleu",
+    language_model: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Text in the target language, or 'train' for that side of the run's training text: adds "
+            "log p(candidate) of an n-gram model of it.",
+        ),
+    ] = "",
+    tune: Annotated[str, typer.Option(metavar="SPLIT", help="Split to tune the weights on. (default: dev)")] = "",
+    metric: Annotated[
+        Literal["bleu", "chrf"] | None, typer.Option(help="Corpus score that tuning maximises. (default: bleu)")
+    ] = None,
     weights: Annotated[
         str,
         typer.Option(
             metavar="FEATURE=NUMBER,...",
-            help="Weights of log-prob, length, chrf, channel and second, instead of tuning; 0 if left out, log-prob 1.",
+            help="Weights of log-prob, length, chrf, channel, second and language-model, instead of tuning; 0 if left "
+            "out, log-prob 1.",
         ),
     ] = "",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write the translations to.")] = None,
@@ -97,7 +112,8 @@ def rerank(
     """Choose from n-best lists by a weighted sum of features, and compare the choice with the search's.
 
     The features of a candidate: log-prob, its log-probability; length, in tokens with the end; chrf, the expected chrF
-    in the list; channel and second, log-probabilities by other runs. The oracle takes the candidate with the highest
+    in the list; channel and second, log-probabilities by other runs; language-model, that of the translation alone, by
+    an n-gram model. The oracle takes the candidate with the highest
     chrF with the reference: it shows how much there is to gain. N-best lists are stored with the run, so that
     other weights take no decoding.
     """
@@ -108,17 +124,22 @@ def rerank(
     check_needs(opened, DECODING)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     scored = text_of_split(text, split)
-    if not weights:
-        text_of_split(text, tune)  # which may refuse, before the translation
-    given = _weights(weights, [name for name, other in (("channel", back), ("second", second)) if other])
+    more = {"channel": channel, "second": with_, "language-model": language_model}
+    given = _weights(weights, [name for name, asked in more.items() if asked])
+    if given and (tune or metric):
+        option = "--tune" if tune else "--metric"
+        raise NmtlabError(f"{option} and --weights: weights that are given are not tuned", "leave one of them out")
+    tuned_on = "" if given else tune or "dev"
+    if tuned_on:
+        text_of_split(text, tuned_on)  # which may refuse, before the translation
 
-    asked = opened, text, n_best, recipe, back, second
+    asked = opened, text, n_best, recipe, back, second, _learned(language_model, opened, workspace)
     lists = _lists(split, *asked)
-    used = given or _lists(tune, *asked).tuned(metric)
+    used = given or _lists(tuned_on, *asked).tuned(metric or "bleu")
     warnings = [overlap_warning(opened, text, split)]
-    warnings += ["the weights were tuned on the text that is scored"] if not given and tune == split else []
+    warnings += ["the weights were tuned on the text that is scored"] if tuned_on == split else []
     warnings += ["lists of one candidate: nothing can change; raise --n-best"] if n_best == 1 else []
-    found = _answer(opened.name, scored, lists, n_best, used, "" if given else tune, [one for one in warnings if one])
+    found = _answer(opened.name, scored, lists, n_best, used, tuned_on, [one for one in warnings if one])
     if output:
         write_lines(output, lists.texts(lists.reranked(used)))
     if json:
@@ -127,11 +148,14 @@ def rerank(
         _print(found)
 
 
+_ADDED_BY = {"channel": "--channel RUN", "second": "--with RUN", "language-model": "--language-model FILE"}
+
+
 def _weights(given: str, more: list[str]) -> dict[str, float]:
     """Return the weights of an option, empty if it is.
 
     Args:
-        more: features that other runs add.
+        more: features that options add.
     """
     if not given:
         return {}
@@ -142,9 +166,8 @@ def _weights(given: str, more: list[str]) -> dict[str, float]:
         name, _, value = part.partition("=")
         if name not in FEATURES:
             raise NmtlabError(f"--weights {part}: no such feature", f"choose from {', '.join(FEATURES)}")
-        if name in ("channel", "second") and name not in more:
-            option = "--channel" if name == "channel" else "--with"
-            raise NmtlabError(f"--weights {part}: there is no such run", f"name it with {option}")
+        if name in _ADDED_BY and name not in more:
+            raise NmtlabError(f"--weights {part}: the candidates lack it", f"add {_ADDED_BY[name]}")
         try:
             found[name] = float(value)
         except ValueError:
@@ -154,13 +177,42 @@ def _weights(given: str, more: list[str]) -> dict[str, float]:
     return found
 
 
+def _learned(text: str, run: Run, workspace: Workspace) -> "LanguageModel | None":
+    """Return the model of a text that an option names; the ending of a file, as in news.en, is its language.
+
+    Raises:
+        NmtlabError: the text cannot be read, has no line, or is in another language.
+    """
+    if not text:
+        return None
+    from nmtlab.analysis.search.n_best import LanguageModel  # it loads torch
+
+    target = run.direction[1]
+    if text == _TRAINING_TEXT:
+        return LanguageModel(run, corpus_of(run, workspace).lines("train", target))
+    code = code_of_file(Path(text))
+    if code and language_of(code) != language_of(target):
+        raise NmtlabError(f"--language-model {text}: is in {code}, the candidates in {target}", "give another text")
+    return LanguageModel(run, read_lines(text))
+
+
 def _lists(
-    split: str, run: Run, text: ParallelCorpus, size: int, recipe: Recipe, back: Run | None, second: Run | None
+    split: str,
+    run: Run,
+    text: ParallelCorpus,
+    size: int,
+    recipe: Recipe,
+    back: Run | None,
+    second: Run | None,
+    language_model: "LanguageModel | None",
 ) -> "Lists":
     from nmtlab.analysis.search.n_best import n_best_lists  # after the names are checked: it loads torch
 
     with sentence_bar(text.count(split), split) as bar:
-        return n_best_lists(run, text, split, size, recipe.search, back, second, bar.update, recipe.machine)
+        return n_best_lists(
+            run, text, split, size, recipe.search, back, second, bar.update, recipe.machine,
+            language_model=language_model,
+        )  # fmt: skip
 
 
 def _answer(
@@ -169,15 +221,14 @@ def _answer(
 ) -> Reranking:  # fmt: skip
     """Return the scores of the search's choice, of the weights' and of the best possible one."""
     chosen = {"search": lists.first(), "reranked": lists.reranked(weights), "oracle": lists.oracle()}
-    translations = {name: lists.texts(places) for name, places in chosen.items()}
     scores: dict[str, dict[str, Score]] = {name: {} for name in chosen}
     p = {}
-    for name, metric in (("bleu", bleu_metric(default_tokenizer(text.languages[1]))), ("chrf", chrf_metric())):
-        rows = compared(list(chosen), counted(name, list(translations.values()), text.references, metric))
+    for name in ("bleu", "chrf"):
+        rows = compared(list(chosen), lists.counted(name, chosen.values()))
         for row in rows:
             scores[row.system][name] = Score.of_row(row)
         p[f"p_{name}"] = rows[1].p
-    pairs = zip(translations["search"], translations["reranked"], strict=True)
+    pairs = zip(lists.texts(chosen["search"]), lists.texts(chosen["reranked"]), strict=True)
     return Reranking.of(
         {"tuned_on": "the weights were given with --weights"},
         system=system, text=text.name, sentences=len(text.source), n_best=size, weights=weights,

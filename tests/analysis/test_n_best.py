@@ -4,17 +4,20 @@ import shutil
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import CHRF
 
-from nmtlab.analysis.search.n_best import N_BEST, SCORED_BY, n_best_lists
-from nmtlab.errors import NmtlabError
+from nmtlab.analysis.search.n_best import N_BEST, SCORED_BY, LanguageModel, n_best_lists
+from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.evaluation import chrf
 from nmtlab.evaluation.expected_utility import expected_chrf
+from nmtlab.language_model import NgramModel
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
@@ -26,6 +29,12 @@ ASKED = {"split": "dev", "size": 4, "search": SEARCH}
 def run(learned, tmp_path) -> Run:
     """A run of its own, so that no answer is there yet."""
     return Run(shutil.copytree(learned.folder, tmp_path / "whole"))
+
+
+@pytest.fixture(scope="module")
+def listed(learned, tmp_path_factory) -> Run:
+    """A run whose lists are computed once for several tests."""
+    return Run(shutil.copytree(learned.folder, tmp_path_factory.mktemp("listed") / "whole"))
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +95,65 @@ def test_the_channel_scores_the_source_given_the_candidate(run, back, tiny_corpu
     ids = system.pipeline.encode_source(found["text"].tolist()), system.pipeline.encode_target(sources)
     wanted = dict(forced_decode_all(system.model, *ids))
     assert found["channel"].to_numpy() == pytest.approx([wanted[n].log_prob for n in range(len(wanted))], abs=1e-3)
+
+
+def test_the_language_model_gives_each_line_what_an_n_gram_model_of_its_pieces_does(listed, tiny_corpus):
+    lines = list(tiny_corpus.lines("train", "en"))
+    lists = n_best_lists(listed, tiny_corpus, **ASKED, language_model=LanguageModel(listed, [*lines, " "]))
+    split = listed.pipeline.target.tokenizer.split
+    model = NgramModel.learn([split(line) for line in lines])
+    assert lists.features == ("log-prob", "length", "chrf", "language-model")
+    assert lists.found["language-model"].tolist() == [model.log_prob(split(text)) for text in lists.found["text"]]
+
+
+def test_a_language_model_of_no_line_is_refused(listed):
+    with pytest.raises(CorpusError, match="no sentence; give more text"):
+        LanguageModel(listed, ["", " "])
+
+
+def test_a_sample_has_the_lists_of_its_lines(listed, tiny_corpus):
+    every = n_best_lists(listed, tiny_corpus, **ASKED, second=listed)
+    some = n_best_lists(listed, tiny_corpus, **ASKED, second=listed, sample=2)
+    lines = draw_sample(tiny_corpus, "dev", 2).lines
+    same = every.found[every.found["line"].isin(lines)].reset_index(drop=True)
+    assert some.found[["line", "text"]].equals(same[["line", "text"]])
+    assert some.found["second"].to_numpy() == pytest.approx(same["second"].to_numpy(), abs=1e-3)
+    places = np.flatnonzero(every.found["line"].isin(lines))
+    assert (some.statistics("bleu") == every.statistics("bleu")[places]).all()
+
+
+def test_lists_that_were_cut_off_go_on_where_they_stopped(run, tiny_corpus, monkeypatch):
+    asked = {"corpus": tiny_corpus, **ASKED}
+    steps = N_BEST.steps(run, **asked)
+    assert [next(steps) for _ in range(3)] == [0, 1, 1]
+    steps.close()
+    resumed = []
+    found = N_BEST.of(run, resumed.append, **asked)
+    assert resumed[0] == 2
+    assert found["line"].unique().tolist() == list(range(1, tiny_corpus.count("dev") + 1))
+
+
+def test_an_order_by_weights_is_that_of_a_loop_over_each_list(listed, tiny_corpus):
+    lists = n_best_lists(listed, tiny_corpus, **ASKED, second=listed)
+    weights = {"log-prob": 1.0, "length": 0.7, "chrf": -0.05, "second": 0.4}
+    chosen = []
+    for _, rows in lists.found.groupby("line"):
+        sums = [sum(weight * row[name] for name, weight in weights.items()) for row in rows.to_dict("records")]
+        chosen.append(rows["text"].tolist()[sums.index(max(sums))])
+    assert lists.texts(lists.reranked(weights)) == chosen
+
+
+def test_no_order_has_a_sentence_better_than_the_oracle_or_worse_than_the_worst(listed, tiny_corpus):
+    lists = n_best_lists(listed, tiny_corpus, **ASKED)
+    reference = np.array(tiny_corpus.references("dev")[0], dtype=object)[lists.lines - 1]
+    pairs = zip(lists.found["text"], reference, strict=True)
+    by_sacrebleu = [CHRF().sentence_score(text, [wanted]).score for text, wanted in pairs]
+    assert lists.sentence_chrf == pytest.approx(by_sacrebleu)
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        places = lists.reranked(dict(zip(lists.features, generator.normal(size=3), strict=True)))
+        assert (lists.sentence_chrf[lists.oracle()] >= lists.sentence_chrf[places]).all()
+        assert (lists.sentence_chrf[lists.worst()] <= lists.sentence_chrf[places]).all()
 
 
 def test_a_run_of_another_direction_is_refused(run, tiny_corpus):

@@ -3,7 +3,7 @@
 import pytest
 
 from nmtlab.cli.rerank import Reranking
-from nmtlab.text.corpora.lines import read_lines
+from nmtlab.text.corpora.lines import read_lines, write_lines
 
 ASKED = ("rerank", "whole", "--split", "dev", "--n-best", "3", "--set", "search.extra_length=4")
 
@@ -29,6 +29,15 @@ def test_weights_by_hand_are_used_as_given(nmtlab, data):
     ]  # fmt: skip
 
 
+def test_a_language_model_of_a_file_or_of_the_training_text_is_a_feature(nmtlab, data, tiny_corpus, tmp_path):
+    lines = list(tiny_corpus.lines("train", "en"))
+    write_lines(tmp_path / "news.en", [*lines, ""])
+    asked = (*ASKED, "--metric", "chrf", "--json", "--language-model")
+    answers = [Reranking.model_validate_json(nmtlab(*asked, text).out) for text in ("train", tmp_path / "news.en")]
+    assert list(answers[0].weights) == ["log-prob", "length", "chrf", "language-model"]
+    assert answers[0] == answers[1]
+
+
 def test_of_lists_of_one_candidate_nothing_can_change_and_that_is_said(nmtlab, data):
     said = nmtlab(*ASKED[:-4], "--n-best", "1", "--set", "search.beam_size=1", "--weights", "length=9", "--json")
     found = Reranking.model_validate_json(said.out, strict=True)
@@ -43,7 +52,18 @@ def test_of_lists_of_one_candidate_nothing_can_change_and_that_is_said(nmtlab, d
         (["--channel", "whole"], "run 'whole': translates de to en, but the candidates need en to de"),
         (["--channel", "nobody"], "nobody"),
         (["--weights", "beauty=1"], "--weights beauty=1: no such feature; choose from log-prob, length, chrf, channel"),
-        (["--weights", "channel=1"], "--weights channel=1: there is no such run; name it with --channel"),
+        (["--weights", "channel=1"], "--weights channel=1: the candidates lack it; add --channel RUN"),
+        (["--weights", "language-model=1"], "the candidates lack it; add --language-model FILE"),
+        (
+            ["--weights", "length=1", "--tune", "dev"],
+            "--tune and --weights: weights that are given are not tuned; leave",
+        ),
+        (["--weights", "length=1", "--metric", "chrf"], "--metric and --weights: weights that are given are not tuned"),
+        (
+            ["--language-model", "news.de"],
+            "--language-model news.de: is in de, the candidates in en; give another text",
+        ),
+        (["--language-model", "none.en"], "none.en"),
         (["--weights", "length"], "--weights length: not a finite number; write length=0.5"),
         (["--weights", "length=nan"], "--weights length=nan: not a finite number; write length=0.5"),
         (["--tune", "devel"], "devel"),

@@ -127,8 +127,9 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     assert bool(figures(page)) == (name in stored)
 
 
-SLOW = {"languages", "detached", "attention"}
-"""They compare all sentences of four runs, erase all words of a hundred, and measure attention on whole texts."""
+SLOW = {"languages", "detached", "attention", "reranking"}
+"""They compare all sentences of four runs, erase all words of a hundred, measure attention on whole texts, and search
+with a wide beam."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])

@@ -67,7 +67,7 @@ def text_of_files(
     for option, code in zip(("--source", "--target"), languages, strict=True):
         if code and not code_of_ending(code):
             raise CorpusError(f"{option} {code}: no code of a language", "give one such as en, pt-BR or eng_Latn")
-    target = languages[1] or _code(references[0])
+    target = languages[1] or code_of_file(references[0])
     if not target:
         problem = f"{references[0]}: its name does not end in a language, as ref.en does"
         raise CorpusError(problem, "give the language of the translations with --target")
@@ -78,7 +78,7 @@ def text_of_files(
     for path, found in zip([*references, source or references[0]], [*lines, sources], strict=True):
         _check_lines(str(path), len(found), str(references[0]), len(lines[0]))
     name = " and ".join(path.name for path in references)
-    return ScoredText(name, sources, lines, (languages[0] or (_code(source) if source else ""), target))
+    return ScoredText(name, sources, lines, (languages[0] or (code_of_file(source) if source else ""), target))
 
 
 def read_translations(path: Path, text: ScoredText, warn: Callable[[str], object]) -> list[str]:
@@ -266,7 +266,7 @@ def _check_lines(where: str, lines: int, name: str, sentences: int, what: str = 
         raise CorpusError(problem, f"give one {what} per sentence, in the same order")
 
 
-def _code(path: Path) -> str:
+def code_of_file(path: Path) -> str:
     """Return the language code at the end of a file's name; empty if there is none."""
     name = path.with_suffix("") if path.suffix in COMPRESSIONS else path
     return code_of_ending(name.suffix.removeprefix("."))

@@ -1,5 +1,6 @@
 """How do translations change as their length is rewarded more? (survey 6; n-best lists are rescored, not decoded)"""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from nmtlab.analysis.search.n_best import n_best_lists
 from nmtlab.evaluation.resampling import corpus_score
 from nmtlab.evaluation.scores import bleu_metric, default_tokenizer
 from nmtlab.figures.theme import BELOW, dressed, styles
+from nmtlab.figures.words import listed, number
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -37,11 +39,12 @@ def length_scores(
     strengths: Sequence[float] = STRENGTHS,
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
+    sample: int | None = None,
 ) -> pd.DataFrame:
     """Rescore the n-best lists of a text with two scores of growing strength.
 
     Args:
-        size, search: as of `n_best`, whose answer is stored.
+        size, search, sample: as of `n_best`, whose answer is stored.
         strengths: values of w.
 
     Returns:
@@ -49,7 +52,7 @@ def length_scores(
         reference, in BLEU's tokens.
     """
     metric = bleu_metric(default_tokenizer(corpus.target))
-    lists = n_best_lists(run, corpus, split, size, search, on_progress=on_progress, machine=machine)
+    lists = n_best_lists(run, corpus, split, size, search, on_progress=on_progress, machine=machine, sample=sample)
     statistics = lists.statistics("bleu")
     log_prob, length = (lists.found[name].to_numpy(float) for name in ("log-prob", "length"))
     rows = []
@@ -63,6 +66,25 @@ def length_scores(
 def _best(found: pd.DataFrame) -> pd.DataFrame:
     """Return the best strength of each score and run."""
     return found.loc[found.groupby(["run", "score"], sort=False)["bleu"].idxmax()].reset_index(drop=True)
+
+
+def _said(found: pd.DataFrame) -> str:
+    """Say how well each score does at its best strength, and how long its translations are."""
+    parts = []
+    for run, rows in _best(found).groupby("run", sort=False) if len(found) else ():
+        best = (
+            f"{number(row.bleu)} by {row.score} with w {number(row.strength, 1)}, {number(row.length_ratio)} of the "
+            "reference's length"
+            for row in rows.itertuples()
+        )
+        parts.append(f"{run} {listed(list(best), '; ')}; by log p alone {number(_by_log_p(found, str(run)))}")
+    return f"Highest BLEU: {listed(parts, '. ')}." if parts else ""
+
+
+def _by_log_p(found: pd.DataFrame, run: str) -> float:
+    """Return the BLEU of a run's candidates with the highest log p; NaN if no strength is 0."""
+    rows = found[(found["run"] == run) & (found["strength"] == 0)]
+    return float(rows["bleu"].iloc[0]) if len(rows) else math.nan
 
 
 def length_scores_figure(found: pd.DataFrame) -> go.Figure:
@@ -93,4 +115,5 @@ LENGTH_SCORES = Analysis(
     columns=("score", "strength", "bleu", "length_ratio"),
     table=_best,
     figure=length_scores_figure,
+    finding=_said,
 )

@@ -1,7 +1,9 @@
 """N-best lists of a text, their scores by other systems, and how they are reranked (survey 9, 18)."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,11 +13,13 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import DECODING, check_needs, in_direction
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.expected_utility import expected_chrf
-from nmtlab.evaluation.resampling import corpus_score, sentence_statistics
+from nmtlab.evaluation.resampling import Counted, counted
 from nmtlab.evaluation.scores import bleu_metric, chrf_metric, default_tokenizer
+from nmtlab.language_model import NgramModel
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
+from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.rerank import best_candidates, tuned_weights
@@ -24,12 +28,17 @@ from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import is_blank
+from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.training.objective import sentence_log_probs
+from nmtlab.translation import Translator
 
-FEATURES = ("log-prob", "length", "chrf", "channel", "second")
-"""log p(y|x); |y| with EOS; the expected chrF in the list; log p(x|y) of a reverse run; log p(y|x) of another run."""
+FEATURES = ("log-prob", "length", "chrf", "channel", "second", "language-model")
+"""log p(y|x); |y| with EOS; the expected chrF in the list; log p(x|y) of a reverse run; log p(y|x) of another run;
+log p(y) of an n-gram model."""
 
 _BATCH_TOKENS = 4096
+_AT_ONCE = 16
+"""Sentences translated between two steps."""
 
 
 def n_best(
@@ -38,39 +47,44 @@ def n_best(
     split: str = "test",
     size: int = 50,
     search: SearchSettings | None = None,
-    on_progress: Callable[[int], None] = lambda sentences: None,
+    sample: int | None = None,
     machine: MachineSettings | None = None,
-) -> pd.DataFrame:
-    """Return the n-best list of each sentence of a text.
+    start: int = 0,
+) -> Iterator[list[Row]]:
+    """Yield the n-best list of each sentence of a text.
 
     Args:
         size: n; the beam is at least as wide.
         search: otherwise; the recipe's if not given.
+        sample: number of sentences to draw (`nmtlab.text.corpora.sample`); all if not given.
+        start: index of the first of these sentences to yield, from 0.
 
-    Returns:
+    Yields:
         A row for each candidate, best first: `line` of the text, from 1; `text`; `score`, what the search maximised;
         `log-prob`; `length`, in tokens with EOS; `chrf`, the expected chrF with each of the list as the reference. A
         blank line has one blank candidate, with zeros.
     """
     search = search or run.recipe.search
     wide = search.model_copy(update={"beam_size": max(size, search.beam_size)})
-    sources = list(corpus.lines(split, corpus.source))
+    drawn = draw_sample(corpus, split, sample)
     system = open_system(in_direction(run, corpus), wide, machine=machine)
     blank = [Hypothesis((), 0.0, 0.0, finished=False)]
-    rows = []
-    for line, found in enumerate(system.translate(sources, size, on_progress=on_progress), start=1):
-        listed = zip(found.texts, found.hypotheses or blank, expected_chrf(found.texts), strict=True)
-        rows += [(line, text, h.score, h.log_prob, len(h.tokens) + h.finished, chrf) for text, h, chrf in listed]
-    columns = ["line", "text", "score", *FEATURES[:3]]
-    return pd.DataFrame(rows, columns=columns)
+    for begin in range(start, len(drawn.lines), _AT_ONCE):
+        part = slice(begin, begin + _AT_ONCE)
+        for line, found in zip(drawn.lines[part], system.translate(drawn.sources[part], size), strict=True):
+            candidates = zip(found.texts, found.hypotheses or blank, expected_chrf(found.texts).tolist(), strict=True)
+            rows = [(line, text, h.score, h.log_prob, len(h.tokens) + h.finished, chrf) for text, h, chrf in candidates]
+            yield [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
 
+
+_COLUMNS = ("line", "text", "score", *FEATURES[:3])
 
 N_BEST = Analysis(
     "Which translations does a search find besides the best, and how probable is each?",
     n_best,
     needs=DECODING,
     version=1,
-    columns=("line", "text", "score", *FEATURES[:3]),
+    columns=_COLUMNS,
 )
 
 
@@ -82,34 +96,39 @@ def scored_by(
     split: str = "test",
     size: int = 50,
     search: SearchSettings | None = None,
-    on_progress: Callable[[int], None] = lambda sentences: None,
+    sample: int | None = None,
     machine: MachineSettings | None = None,
-) -> pd.DataFrame:
-    """Return the log-probabilities that another run gives to the candidates of `n_best`, which are stored.
+    start: int = 0,
+) -> Iterator[list[Row]]:
+    """Yield, sentence by sentence, the log-probabilities that another run gives to the candidates of `n_best`.
 
     Args:
         other: neural; with any vocabulary.
         reverse: log p(x|y) of the source given each candidate instead of log p(y|x).
-        on_progress: called with the number of candidates just scored.
+        size, search, sample, start: as of `n_best`, whose answer is stored.
 
-    Returns:
+    Yields:
         `log_prob` of each candidate, 0 if its source is blank.
     """
-    listed = N_BEST.of(run, corpus=corpus, split=split, size=size, search=search, machine=machine)
-    sources = np.array(list(corpus.lines(split, corpus.source)), dtype=object)[listed["line"] - 1].tolist()
-    sides = (listed["text"].tolist(), sources) if reverse else (sources, listed["text"].tolist())
+    listed = N_BEST.of(run, corpus=corpus, split=split, size=size, search=search, sample=sample, machine=machine)
+    sources = list(corpus.lines(split, corpus.source))
     system = open_model(other.directed(*corpus.direction[:: -1 if reverse else 1]), machine=machine)
-    ids = system.pipeline.encode_source(sides[0]), system.pipeline.encode_target(sides[1])
-    filled = [place for place, source in enumerate(sources) if not is_blank(source)]
-    found = np.zeros(len(listed))
-    lengths = [max(len(ids[0][place]), len(ids[1][place])) for place in filled]
-    with torch.inference_mode():
-        for batch in sorted_batches(lengths, _BATCH_TOKENS):
-            places = [filled[number] for number in batch]
-            pairs = batch_of(*(pad([of_side[place] for place in places]) for of_side in ids))
-            found[places] = sentence_log_probs(system.model, on_device(pairs, system.model.device)).cpu()
-            on_progress(len(places))
-    return pd.DataFrame({"log_prob": found})
+    for line, texts in list(listed.groupby("line", sort=False)["text"])[start:]:
+        both = [sources[line - 1]] * len(texts), texts.tolist()
+        found = [0.0] if is_blank(sources[line - 1]) else _log_probs(system, *(both[::-1] if reverse else both))
+        yield [{"log_prob": log_prob} for log_prob in found]
+
+
+@torch.inference_mode()
+def _log_probs(system: Translator[Any], sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+    """Return log p(target | source) of each pair of lines."""
+    ids = system.pipeline.encode_source(sources), system.pipeline.encode_target(targets)
+    found = np.zeros(len(sources))
+    lengths = [max(len(source), len(target)) for source, target in zip(*ids, strict=True)]
+    for places in sorted_batches(lengths, _BATCH_TOKENS):
+        pairs = batch_of(*(pad([of_side[place] for place in places]) for of_side in ids))
+        found[places] = sentence_log_probs(system.model, on_device(pairs, system.model.device)).cpu()
+    return found.tolist()
 
 
 SCORED_BY = Analysis(
@@ -121,8 +140,29 @@ SCORED_BY = Analysis(
 )
 
 
-class Lists(NamedTuple):
-    """The n-best lists of a text with their features, and the references.
+class LanguageModel:
+    """An n-gram model of lines, split as the target side of a run splits them.
+
+    Args:
+        run: in the direction of the candidates that are to be scored.
+        lines: the text to learn from, read once; blank lines are left out.
+
+    Raises:
+        CorpusError: there is no line.
+    """
+
+    def __init__(self, run: Run, lines: Iterable[str]) -> None:
+        self._split = run.pipeline.target.tokenizer.split
+        self._model = NgramModel.learn(self._split(line) for line in lines if not is_blank(line))
+
+    def log_probs(self, texts: Iterable[str]) -> list[float]:
+        """Return log p(y) of each text, in nats."""
+        return [self._model.log_prob(self._split(text)) for text in texts]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The n-best lists of a text with their features, and the references; what metrics count is kept.
 
     Args:
         corpus: of the text.
@@ -135,6 +175,7 @@ class Lists(NamedTuple):
     split: str
     found: pd.DataFrame
     features: tuple[str, ...]
+    _kept: dict[str, Counted] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def lines(self) -> np.ndarray:
@@ -145,15 +186,28 @@ class Lists(NamedTuple):
         """Return the place of the candidate of each sentence that the search ranks first."""
         return np.flatnonzero(np.diff(self.lines, prepend=0))
 
-    def reranked(self, weights: Mapping[str, float]) -> np.ndarray:
-        """Return the place of the best candidate of each sentence; a feature without a weight counts nothing."""
+    def sums(self, weights: Mapping[str, float]) -> np.ndarray:
+        """Return (N,) the weighted sum of each candidate's features; one without a weight counts nothing."""
         used = np.array([weights.get(name, 0.0) for name in self.features])
-        return best_candidates(self.found[list(self.features)].to_numpy() @ used, self.lines)
+        return self.found[list(self.features)].to_numpy() @ used
+
+    def reranked(self, weights: Mapping[str, float]) -> np.ndarray:
+        """Return the place of the candidate of each sentence with the highest of `sums`."""
+        return best_candidates(self.sums(weights), self.lines)
 
     def oracle(self) -> np.ndarray:
         """Return the place of the candidate of each sentence with the highest chrF, which needs the reference."""
-        score = corpus_score(chrf_metric())
-        return best_candidates(np.array([score(one) for one in self.statistics("chrf").tolist()]), self.lines)
+        return best_candidates(self.sentence_chrf, self.lines)
+
+    def worst(self) -> np.ndarray:
+        """Return the place of the candidate of each sentence with the lowest chrF."""
+        return best_candidates(-self.sentence_chrf, self.lines)
+
+    @cached_property
+    def sentence_chrf(self) -> np.ndarray:
+        """(N,) the chrF of each candidate with its references."""
+        score = self._counted("chrf").score
+        return np.array([score(one) for one in self.statistics("chrf").tolist()])
 
     def texts(self, places: np.ndarray) -> list[str]:
         """Return the texts of candidates."""
@@ -161,18 +215,28 @@ class Lists(NamedTuple):
 
     def statistics(self, metric: str) -> np.ndarray:
         """Return what `bleu` or `chrf` counts in each candidate, (N, counts)."""
-        references = [np.array(of, dtype=object)[self.lines - 1].tolist() for of in self.corpus.references(self.split)]
-        return sentence_statistics([self.found["text"].tolist()], references, self._metric(metric))[0]
+        return self._counted(metric).statistics[0]
+
+    def counted(self, metric: str, orders: Iterable[np.ndarray]) -> Counted:
+        """Return what `bleu` or `chrf` counts in systems, each the place of a candidate of each sentence."""
+        statistics = self.statistics(metric)
+        return self._counted(metric)._replace(statistics=np.stack([statistics[places] for places in orders]))
 
     def tuned(self, metric: str) -> dict[str, float]:
         """Return the weights that `tuned_weights` finds for corpus `bleu` or `chrf`, from those of log p alone."""
-        start = np.eye(len(self.features))[0]
-        score, features = corpus_score(self._metric(metric)), self.found[list(self.features)].to_numpy()
+        start, score = np.eye(len(self.features))[0], self._counted(metric).score
+        features = self.found[list(self.features)].to_numpy()
         weights = tuned_weights(features, self.lines, self.statistics(metric), score, start)
         return dict(zip(self.features, weights.tolist(), strict=True))
 
-    def _metric(self, metric: str) -> Any:
-        return chrf_metric() if metric == "chrf" else bleu_metric(default_tokenizer(self.corpus.target))
+    def _counted(self, metric: str) -> Counted:
+        """Return what a metric counts in all candidates, as those of one system."""
+        if metric not in self._kept:
+            places = self.lines - 1
+            references = [np.array(of, dtype=object)[places].tolist() for of in self.corpus.references(self.split)]
+            by = chrf_metric() if metric == "chrf" else bleu_metric(default_tokenizer(self.corpus.target))
+            self._kept[metric] = counted(metric, [self.found["text"].tolist()], references, by)
+        return self._kept[metric]
 
 
 def n_best_lists(
@@ -185,14 +249,17 @@ def n_best_lists(
     second: Run | None = None,
     on_progress: Callable[[int], None] = lambda sentences: None,
     machine: MachineSettings | None = None,
+    sample: int | None = None,
+    language_model: LanguageModel | None = None,
 ) -> Lists:
-    """Return n-best lists with all features that can be computed; each is stored with the run.
+    """Return n-best lists with all features that can be computed; lists and scores of runs are stored with the run.
 
     Args:
-        size, search: as of `n_best`.
+        size, search, sample: as of `n_best`.
         channel: translates in the reverse direction.
         second: translates in the same direction.
         on_progress: called with the number of sentences just translated.
+        language_model: of the target language.
 
     Raises:
         NmtlabError: `channel` or `second` does not translate in its direction, is phrase-based, or has no weights.
@@ -204,10 +271,14 @@ def n_best_lists(
             raise NmtlabError(problem, "choose a run in this direction")
         if other:
             check_needs(other, DECODING)
-    asked: dict[str, Any] = {"corpus": corpus, "split": split, "size": size, "search": search, "machine": machine}
+    asked: dict[str, Any] = {
+        "corpus": corpus, "split": split, "size": size, "search": search, "sample": sample, "machine": machine,
+    }  # fmt: skip
     columns = {}
     listed = N_BEST.of(run, on_progress, **asked)
     for name, other in (("channel", channel), ("second", second)):
         if other:
             columns[name] = SCORED_BY.of(run, other=other, reverse=name == "channel", **asked)["log_prob"]
+    if language_model:
+        columns["language-model"] = pd.Series(language_model.log_probs(listed["text"]))
     return Lists(corpus, split, listed.assign(**columns), (*FEATURES[:3], *columns))
