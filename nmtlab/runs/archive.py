@@ -25,7 +25,8 @@ _REMEDY = "do not trust it: no packed run is like this"
 
 def archives(folder: Path) -> dict[str, Path]:
     """Return the archives in a folder, by name."""
-    return {path.name.removesuffix(ENDING): path for path in sorted(folder.glob(f"[!.]*{ENDING}"))}
+    found = sorted(folder.glob(f"[!.]*{ENDING}"), key=lambda path: path.name)  # paths take long to compare
+    return {path.name.removesuffix(ENDING): path for path in found}
 
 
 def write_archive(folder: Path, path: Path, first: Sequence[str] = ()) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,14 @@ def write_kept(file: Path, values: dict[str, Any]) -> None:
 
 def _seal(content: str) -> str:
     """Return the digest of some content and of the code that it comes from."""
-    code = sorted(path for ending in ("py", "toml", "js", "css") for path in _CODE.rglob(f"*.{ending}"))
-    return sha256(json.dumps([*map(str, code), trace(code), content]).encode()).hexdigest()
+    return sha256(json.dumps([_traced(_CODE), content]).encode()).hexdigest()
+
+
+@cache
+def _traced(code: Path) -> list[object]:
+    """Return the files of the code with their trace, as this process found them: later ones are not what it runs."""
+    files = sorted(path for ending in ("py", "toml", "js", "css") for path in code.rglob(f"*.{ending}"))
+    return [*map(str, files), trace(files)]
 
 
 def _time(path: Path) -> list[int]:

@@ -131,7 +131,7 @@ class NormsPage(Page):
 
     def _select_word(self) -> None:
         word, run = self.word.value.strip(), self.system.run
-        if run and _is_word(run, word):
+        if word and run and _is_word(run, word):
             self.selection.select(Token("target", None, word))
 
     def _follow(self) -> None:

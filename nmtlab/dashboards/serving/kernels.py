@@ -108,11 +108,16 @@ def _import_pages() -> None:
 
 
 def _fill_caches() -> None:
-    """List the runs as every page does, so that what the pages ask of each is in the index."""
+    """List the runs as every page does, so that what the pages ask of each is in the index, and open the page Tables.
+
+    That page reads on which machine each run was trained, and draws, without computing on several threads, which
+    no fork survives.
+    """
     from ipywidgets import Widget
 
     from nmtlab.dashboards.frame.about import pages
     from nmtlab.dashboards.frame.runs import RunChooser
+    from nmtlab.dashboards.pages.tables import tables_page
     from nmtlab.workspace import Workspace
 
     with suppress(Exception):  # the page says what is damaged
@@ -120,6 +125,7 @@ def _fill_caches() -> None:
         for page in pages():
             if page.needs is not None:
                 RunChooser(workspace, page.needs)
+        tables_page(workspace)
     Widget.close_all()  # a kernel would send them to its page
 
 
