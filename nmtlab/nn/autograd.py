@@ -29,4 +29,4 @@ class _GradientTimes(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: torch.autograd.function.BackwardCFunction, grad: Tensor) -> tuple[None, Tensor]:
-        return None, grad * ctx.factor
+        return None, grad * ctx.factor  # type: ignore[attr-defined]

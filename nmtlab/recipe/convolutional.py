@@ -10,6 +10,7 @@ from nmtlab.recipe.family import Family
 class ConvSettings(Family):
     """The convolutional model: gated convolutions, with attention in every layer of the decoder."""
 
+    fixnorm: ClassVar[bool] = False
     for_little_text: ClassVar[tuple[str, ...]] = ("conv-tiny", "conv")
 
     family: Literal["conv"] = "conv"

@@ -1,6 +1,7 @@
 """The convolutional model against a literal implementation, by sentence and position, and what it sees."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -33,13 +34,13 @@ every_variant = pytest.mark.parametrize("choices", VARIANTS.values(), ids=VARIAN
 # The literal implementation
 
 
-def row(p: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+def row(p: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
     """Return W x + b with the rows g v/|v|, one by one."""
     v, g, bias = (p[f"{name}.{part}"] for part in ("v", "g", "bias"))
     return torch.stack([g[i] * (v[i] @ x) / v[i].norm() + bias[i] for i in range(len(v))])
 
 
-def gated(p: dict[str, Tensor], name: str, window: list[Tensor]) -> Tensor:
+def gated(p: Mapping[str, Tensor], name: str, window: list[Tensor]) -> Tensor:
     """Return the gated units of k vectors."""
     if f"{name}.depthwise.v" in p:
         units = [row_of_unit(p, name, [x[i] for x in window], i) for i in range(D)]
@@ -49,12 +50,12 @@ def gated(p: dict[str, Tensor], name: str, window: list[Tensor]) -> Tensor:
     return sums[:D] * torch.sigmoid(sums[D:])
 
 
-def row_of_unit(p: dict[str, Tensor], name: str, window: list[Tensor], unit: int) -> Tensor:
+def row_of_unit(p: Mapping[str, Tensor], name: str, window: list[Tensor], unit: int) -> Tensor:
     v, g, bias = (p[f"{name}.depthwise.{part}"][unit] for part in ("v", "g", "bias"))
     return g * sum(v[place] * x for place, x in enumerate(window)) / v.norm() + bias
 
 
-def placed(p: dict[str, Tensor], side: str, words: list[int]) -> list[Tensor]:
+def placed(p: Mapping[str, Tensor], side: str, words: list[int]) -> list[Tensor]:
     table = p[f"{side}.position_embedding.weight"]
     embedding = p[f"{'source' if side == 'encoder' else 'target'}_embedding.weight"]
     return [embedding[word] + table[min(n, len(table) - 1)] for n, word in enumerate(words)]
@@ -78,7 +79,7 @@ def plain(model: ConvolutionalModel, source: list[int], target: list[int]) -> tu
 
     g = placed(p, "decoder", [BOS, *target])
     h = [row(p, "decoder.input", x) for x in g]
-    attention = []
+    attention: list[list[Tensor]] = []
     for n, layer in enumerate(model.decoder.layers):
         kernel = layer.convolution.kernel
         read, after = [*[zero] * (kernel - 1), *h], []
