@@ -6,7 +6,7 @@ import torch
 from support.pointing_model import PointingModel
 
 from nmtlab.models.build import ModelText, build_model
-from nmtlab.recipe import RnnSettings, SearchSettings, TextSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.text.checks.inspection import DevText
@@ -156,8 +156,9 @@ def test_a_translation_cut_off_at_the_limit_is_replaced_too(words):
     [
         (TransformerSettings(d_model=8, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2), "output_layer.bias"),
         (RnnSettings(d_model=8, layers=2), "output_bias"),
+        (ConvSettings(d_model=8, decoder_layers=2), "output_layer.bias"),
     ],
-    ids=["transformer", "rnn"],
+    ids=["transformer", "rnn", "conv"],
 )
 def test_the_words_are_those_that_beam_search_itself_looked_at(words, model_settings, bias):
     torch.manual_seed(5)

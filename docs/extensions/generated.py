@@ -16,7 +16,7 @@ from nmtlab.analysis.declared import declared_analyses
 from nmtlab.cli.answer import declared_answers
 from nmtlab.cli.main import app as commands
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.recipe import PhraseSettings, Recipe, RnnSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, PhraseSettings, Recipe, RnnSettings, TransformerSettings
 from nmtlab.recipe.explained import explained_fields
 from nmtlab.thesis.measured import all_measured
 from nmtlab.thesis.tables.listing import TABLES
@@ -24,7 +24,12 @@ from nmtlab.workspace import RESULTS, Workspace
 
 _PLAIN = re.compile(r"(--[a-z][a-z-]*)|[\\*_<$`]")
 _KINDS = {"integer": "integer", "number": "number", "string": "text", "boolean": "true or false", "null": "null"}
-_FAMILIES = {"transformer": TransformerSettings, "recurrent": RnnSettings, "phrase-based": PhraseSettings}
+_FAMILIES = {
+    "transformer": TransformerSettings,
+    "recurrent": RnnSettings,
+    "convolutional": ConvSettings,
+    "phrase-based": PhraseSettings,
+}
 
 
 class FieldsDirective(SphinxDirective):

@@ -10,13 +10,17 @@ from torch import Tensor, nn
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
+from nmtlab.models.convolutional import ConvolutionalModel, Decoder, Encoder
+from nmtlab.models.convolutional import DecoderLayer as ConvDecoderLayer
 from nmtlab.models.interface import LanguageCodes, TranslationModel
 from nmtlab.models.layers import DecoderLayer, EncoderLayer
 from nmtlab.models.planned import PlannedTransformer
-from nmtlab.models.recurrent import Encoder, RecurrentModel
+from nmtlab.models.recurrent import Encoder as RecurrentEncoder
+from nmtlab.models.recurrent import RecurrentModel
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
+from nmtlab.nn.convolution import GatedConvolution
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.global_attention import GlobalAttention
@@ -29,6 +33,7 @@ from nmtlab.nn.private import Generators, generators, small_normal, xavier_norma
 from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe import Recipe
+from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.family import Family
 from nmtlab.recipe.rnn import RnnSettings
 from nmtlab.recipe.transformer import TransformerSettings
@@ -168,7 +173,7 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
 
     forwards = s.layers // 2 if s.bidirectional else 0 if s.reversed_source else s.layers
     model = RecurrentModel(
-        encoder=Encoder(
+        encoder=RecurrentEncoder(
             embedding=WordEmbedding(text.source_types, s.d_model, fixnorm=False),
             backwards=stack(s.layers - forwards) if forwards < s.layers else None,
             forwards=stack(forwards) if forwards else None,
@@ -193,7 +198,37 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
     return model
 
 
-BUILDERS: dict[type, Callable[..., TranslationModel]] = {TransformerSettings: _transformer, RnnSettings: _recurrent}
+def _convolutional(settings: ConvSettings, text: ModelText) -> ConvolutionalModel:
+    s = settings
+
+    def convolution(kernel: int) -> GatedConvolution:
+        return GatedConvolution(s.d_model, kernel, s.separable)
+
+    def embedding(types: int) -> WordEmbedding:
+        return WordEmbedding(types, s.d_model, fixnorm=False)
+
+    target_embedding = embedding(text.target_types)
+    convolutions = [convolution(s.encoder_kernel) for _ in range(s.encoder_layers)]
+    layers = [ConvDecoderLayer(convolution(s.decoder_kernel), s.d_model) for _ in range(s.decoder_layers)]
+    shared = text.joint and s.shared_embeddings
+    model = ConvolutionalModel(
+        source_embedding=target_embedding if shared else embedding(text.source_types),
+        target_embedding=target_embedding,
+        encoder=Encoder(convolutions, s.d_model, s.max_positions, s.dropout, readers=s.decoder_layers),
+        decoder=Decoder(layers, s.d_model, s.max_positions, s.dropout),
+        output_layer=OutputLayer(_tensors(text.masks), scaled=False),
+        language_codes=text.languages,
+    )
+    if not model.output_layer.bias.is_meta:
+        _initialise_convolutional(model, kept=1 - s.dropout)
+    return model
+
+
+BUILDERS: dict[type, Callable[..., TranslationModel]] = {
+    TransformerSettings: _transformer,
+    RnnSettings: _recurrent,
+    ConvSettings: _convolutional,
+}
 """Settings of a family -> what builds its models."""
 
 
@@ -263,3 +298,18 @@ def _initialise_transformer(model: Transformer, init: str, private: Generators) 
         elif isinstance(module, LengthModel):
             for linear in filter(None, (module.attention, module.output)):
                 xavier_normal(linear, private)
+
+
+def _initialise_convolutional(model: ConvolutionalModel, kept: float) -> None:
+    """Draw weights as Gehring et al. (2017, 3.5) do, given the share of units that dropout keeps."""
+    for name, parameter in model.named_parameters():
+        if "embedding" in name:
+            nn.init.normal_(parameter, std=0.1)
+    for module in model.modules():
+        if isinstance(module, GatedConvolution):
+            module.draw(kept)
+    linears = [linear for layer in model.decoder.layers for linear in (layer.query, layer.context)]
+    for linear in (*linears, model.encoder.output, model.decoder.output):
+        linear.draw(1)
+    for linear in (model.encoder.input, model.decoder.input):
+        linear.draw(kept)

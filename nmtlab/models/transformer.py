@@ -11,17 +11,11 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import (
-    InnerProduct,
-    LanguageCodes,
-    OutputTable,
-    Step,
-    Sublayer,
-    TranslationModel,
-)
+from nmtlab.models.interface import LanguageCodes, OutputTable, Step, Sublayer
 from nmtlab.models.layers import DecoderLayer, EncoderLayer, KeysValues, Slots
 from nmtlab.models.past import Past
 from nmtlab.models.replacing import overwritten
+from nmtlab.models.tied import TiedModel
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
@@ -145,7 +139,7 @@ class TransformerState:
         return position.repeat(self.slots.shape[0], 1) if position.dim() == 1 else position
 
 
-class Transformer(TranslationModel[TransformerMemory, TransformerState]):
+class Transformer(TiedModel[TransformerMemory, TransformerState]):
     """Encoder and decoder over shared or separate word embeddings; assembled in `build`.
 
     Args:
@@ -196,10 +190,6 @@ class Transformer(TranslationModel[TransformerMemory, TransformerState]):
         self.decoder_norm = decoder_norm
         self.output_layer = output_layer
 
-    @property
-    def output_ids(self) -> Tensor:
-        return self.output_layer.types(self.default_languages[1])
-
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source, language or self.default_languages[0])
 
@@ -228,26 +218,6 @@ class Transformer(TranslationModel[TransformerMemory, TransformerState]):
         for layer in self.decoder:
             x = layer(x, memory.states, memory.bias, language)
         return self.decoder_norm(x[:, int(self.reads_start) :][self.target_mask(batch.target)])
-
-    def output_table(self, language: str | None = None) -> OutputTable:
-        self.check_languages(target=language)
-        language, layer = language or self.default_languages[1], self.output_layer
-        rows = self.target_embedding.table(language=language)
-        return OutputTable(layer.types(language), layer.allowed(rows, language), layer.allowed(layer.bias, language))
-
-    def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
-        table = table or self.output_table()
-        return self.output_layer(states, table.rows, table.bias)
-
-    def explain(self, states: Tensor) -> dict[str, Tensor]:
-        _, rows, bias = self.output_table()
-        parts = self.output_layer.parts(states, rows, bias, self.target_embedding.units)
-        return {name: widened(part) for name, part in parts.items()}
-
-    def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        vectors, rows = self.output_layer.scaled(states), self.output_table().rows
-        units = self.target_embedding.units.items()
-        return {name: InnerProduct(widened(vectors[..., some]), widened(rows[:, some])) for name, some in units}
 
     def start(
         self, memory: TransformerMemory, language: str | None = None, length: Tensor | None = None
@@ -316,11 +286,6 @@ class Transformer(TranslationModel[TransformerMemory, TransformerState]):
                         found.append(Sublayer(f"{side}.{depth - 1}.{name}_residual.norm", side, kind, depth))
             found.append(Sublayer(f"{side}_norm", side, "final", len(layers)))
         return [sublayer for sublayer in found if not isinstance(self.get_submodule(sublayer.name), nn.Identity)]
-
-    def embeddings(self) -> dict[str, Tensor]:
-        source, target = self.default_languages
-        vectors = widened(self.target_embedding.stored(target))
-        return {"source": widened(self.source_embedding.stored(source)), "target": vectors, "output": vectors}
 
     def _positions(self, target: Tensor) -> Tensor:
         """Return the positions, (T,), at which the decoder generates the tokens of targets, (B, T)."""

@@ -1,10 +1,11 @@
-"""Sinusoidal position encodings (thesis eq 1.14, 1.15)."""
+"""Encodings of positions: sinusoids (thesis eq 1.14, 1.15), and learned ones."""
 
 import math
 from typing import Literal
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 Layout = Literal["alternating", "halves", "fairseq"]
 """Order of the waves: sine and cosine by turns (the thesis), or all sines first (Marian); fairseq's is as Marian's, but
@@ -20,3 +21,19 @@ def sinusoids(positions: Tensor, d_model: int, layout: Layout = "alternating") -
     angles = (positions.unsqueeze(-1) + first).float() * torch.exp(even * (-math.log(10_000.0) / spread))
     waves = angles.sin(), angles.cos()
     return torch.stack(waves, dim=-1).flatten(-2) if layout == "alternating" else torch.cat(waves, dim=-1)
+
+
+class LearnedPositions(nn.Module):
+    """A table of position embeddings; positions beyond it have the embedding of its last one.
+
+    Args:
+        positions: rows of the table.
+    """
+
+    def __init__(self, positions: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(positions, d_model))
+
+    def forward(self, where: Tensor) -> Tensor:
+        """Return the embeddings, (..., d_model), of integer positions from 0, (...,)."""
+        return F.embedding(where.clamp_max(len(self.weight) - 1), self.weight)

@@ -18,6 +18,9 @@ class Family(Section):
     self_attention: ClassVar[bool] = False
     """Whether a model has self-attention, in several layers with several heads, and sublayers that are normalised."""
 
+    recurrent: ClassVar[bool] = False
+    """Whether a model is recurrent, with one attention, which never sees the end of the source."""
+
     for_little_text: ClassVar[tuple[str, ...]] = ()
     """Recipes for at most some ten thousand pairs, those that learn soonest first."""
 

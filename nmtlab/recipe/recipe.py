@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from nmtlab.errors import RecipeError, did_you_mean
 from nmtlab.files import write_text
 from nmtlab.reading import read_bytes
+from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.recipe.migrate import SCHEMA, migrate, new_name
@@ -26,7 +27,9 @@ from nmtlab.recipe.training import TrainingSettings
 from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.recipe.transformer import TransformerSettings
 
-ModelSettings = Annotated[TransformerSettings | RnnSettings | PhraseSettings, Field(discriminator="family")]
+ModelSettings = Annotated[
+    TransformerSettings | RnnSettings | ConvSettings | PhraseSettings, Field(discriminator="family")
+]
 """The settings of one family of models."""
 
 
@@ -72,7 +75,8 @@ class Recipe(Section):
             )
         if problem := _going_on_problem(self) or _risk_problem(self):
             raise ValueError(problem)
-        one_table = self.model.family == "transformer" and self.text.joint and self.model.shared_embeddings
+        shares = isinstance(self.model, TransformerSettings | ConvSettings) and self.model.shared_embeddings
+        one_table = shares and self.text.joint
         uses = {self.transfer.source_embedding, self.transfer.target_embedding}
         if one_table and len(uses) > 1:
             raise ValueError(

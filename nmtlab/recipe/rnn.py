@@ -11,6 +11,7 @@ from nmtlab.recipe.family import Family
 class RnnSettings(Family):
     """The recurrent model; its fields cover every row of thesis Tables 3.4-3.10."""
 
+    recurrent: ClassVar[bool] = True
     for_little_text: ClassVar[tuple[str, ...]] = ("fixnorm-lex-small", "fixnorm-small")
 
     family: Literal["rnn"] = "rnn"

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.calibration import calibration_curve
+from support.small_convolutional import convolutional
 from support.small_recurrent import recurrent
 from support.small_transformer import transformer
 
@@ -76,7 +77,7 @@ def test_the_bins_are_those_of_scikit_learn():
     assert len(bins) == BINS
 
 
-@pytest.mark.parametrize("model", [transformer(), recurrent()], ids=["transformer", "rnn"])
+@pytest.mark.parametrize("model", [transformer(), recurrent(), convolutional()], ids=["transformer", "rnn", "conv"])
 def test_predictions_are_those_of_a_loop_over_tokens(model):
     columns = model.output_ids.tolist()
     counted = {of: [[0, 0.0, 0] for _ in range(BINS)] for of in ("token", "eos")}

@@ -340,10 +340,11 @@ def test_a_part_that_other_programs_lack_is_named(tiny_corpus, tiny_recipe, tmp_
     assert f"{field} = {shown}: no such part there" in refusal(run, tmp_path / "out", program)
 
 
-def test_a_recurrent_model_is_refused(tiny_corpus, tiny_recipe, tmp_path):
-    run = untrained(tiny_recipe, tiny_corpus, tmp_path / "data", {"model.family": "rnn", "model.d_model": 8})
+@pytest.mark.parametrize("family", ["rnn", "conv"])
+def test_a_model_of_another_family_is_refused(tiny_corpus, tiny_recipe, tmp_path, family):
+    run = untrained(tiny_recipe, tiny_corpus, tmp_path / "data", {"model.family": family, "model.d_model": 8})
     (tmp_path / "out").mkdir()
-    assert "model.family = 'rnn': only Transformers can be exported" in refusal(run, tmp_path / "out")
+    assert f"model.family = '{family}': only Transformers can be exported" in refusal(run, tmp_path / "out")
 
 
 @pytest.mark.parametrize(

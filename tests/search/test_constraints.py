@@ -8,7 +8,7 @@ import torch
 from support.scripted_model import ScriptedModel, every_translation, score_of
 
 from nmtlab.models.build import ModelText, build_model
-from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
@@ -18,6 +18,7 @@ WIDE = SearchSettings(score="length-normalised", alpha=0.7, beam_size=200, extra
 MODELS = {
     "transformer": TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2),
     "rnn": RnnSettings(d_model=8, layers=2),
+    "conv": ConvSettings(d_model=8, decoder_layers=2),
     "rnn+lex": RnnSettings(d_model=8, layers=1, fixnorm=True, radius=3.0, lexicon="module"),
 }
 

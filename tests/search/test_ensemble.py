@@ -7,7 +7,7 @@ from support.scripted_model import ScriptedModel
 
 from nmtlab.errors import RunError
 from nmtlab.models.build import ModelText, build_model
-from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.ensemble import Ensemble
@@ -26,8 +26,8 @@ def model_of(settings, seed: int, types: int = 9):
 
 
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
-def test_the_distributions_of_two_families_are_averaged_at_each_step(mean):
-    models = [model_of(TRANSFORMER, 1), model_of(RnnSettings(d_model=8), 2)]
+def test_the_distributions_of_all_families_are_averaged_at_each_step(mean):
+    models = [model_of(TRANSFORMER, 1), model_of(RnnSettings(d_model=8), 2), model_of(ConvSettings(d_model=8), 3)]
     ensemble = Ensemble(models, mean)
     states = [model.start(model.encode(SOURCE)) for model in models]
     state = ensemble.start(ensemble.encode(SOURCE))
@@ -35,7 +35,8 @@ def test_the_distributions_of_two_families_are_averaged_at_each_step(mean):
     for token_after in (torch.tensor([[4, 7], [5, 5]]), torch.tensor([[6, 6], [3, 4]])):
         steps = [model.step(own, token) for model, own in zip(models, states, strict=True)]
         p = torch.stack([step.log_probs.exp() for step in steps])
-        wanted = p.mean(0) if mean == "arithmetic" else p.prod(0).sqrt() / p.prod(0).sqrt().sum(-1, keepdim=True)
+        root = p.prod(0) ** (1 / 3)
+        wanted = p.mean(0) if mean == "arithmetic" else root / root.sum(-1, keepdim=True)
         step = ensemble.step(state, token)
         torch.testing.assert_close(step.log_probs.exp(), wanted)
         rows = torch.arange(2)[:, None] * token.shape[1] + torch.zeros(2, 2, dtype=torch.long)

@@ -12,7 +12,7 @@ from support.scripted_model import ScriptedModel, every_translation, score_of
 
 from nmtlab.errors import RecipeError
 from nmtlab.models.build import ModelText, build_model
-from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.exact import ExactSearch, exact_search
 from nmtlab.search.forced import forced_decode
@@ -100,8 +100,9 @@ def test_a_coverage_penalty_is_refused():
     [
         TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2),
         RnnSettings(d_model=8, layers=2),
+        ConvSettings(d_model=8, decoder_layers=2),
     ],
-    ids=["transformer", "rnn"],
+    ids=["transformer", "rnn", "conv"],
 )
 @pytest.mark.parametrize("score", ["log-prob", "length-normalised"])
 def test_it_is_exact_with_models_of_the_house(architecture, score):

@@ -7,7 +7,7 @@ from support.scripted_model import ScriptedModel
 
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel, on_device
-from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.attention import pieces_of_words, word_attention
 from nmtlab.search.beam import beam_search
 from nmtlab.search.forced import forced_decode, forced_decode_all, forced_steps
@@ -25,6 +25,7 @@ SYSTEMS = {
     "transformer": TransformerSettings(**SIZES),
     "postnorm": TransformerSettings(**SIZES, placement="post", norm="layer", fixnorm=False),
     "rnn": RnnSettings(d_model=8, layers=2, dropout=0.0),
+    "conv": ConvSettings(d_model=8, decoder_layers=2, dropout=0.0),
     "fixnorm+lex": RnnSettings(d_model=8, dropout=0.0, fixnorm=True, radius=3.5, lexicon="module"),
 }
 
@@ -85,7 +86,7 @@ def test_attention_has_a_row_that_adds_up_to_one_for_each_target_token(name):
     for forced, source, target in zip(
         forced_decode(model, model.encode(padded(SOURCES)), padded(TARGETS)), SOURCES, TARGETS, strict=True
     ):
-        layers, heads = (2, 2) if SYSTEMS[name].family == "transformer" else (1, 1)
+        layers, heads = {"transformer": (2, 2), "conv": (2, 1), "rnn": (1, 1)}[SYSTEMS[name].family]
         assert forced.attention.shape == (layers, heads, len(target), len(source))
         np.testing.assert_allclose(forced.attention.sum(-1), 1.0, atol=1e-12)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import Searchable
-from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.greedy import greedy_search
@@ -25,6 +25,7 @@ MODELS = {
     "transformer": TransformerSettings(**SMALL),
     "post-norm": TransformerSettings(**SMALL, placement="post", norm="layer"),
     "lstm": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),
+    "conv": ConvSettings(d_model=6, decoder_layers=2),
     "additive": RnnSettings(d_model=6, attention="additive", lexicon="table"),
 }
 SETTINGS = SearchSettings(beam_size=1, extra_length=6)

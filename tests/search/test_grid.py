@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies
 from support.scripted_model import ScriptedModel, every_translation, score_of
 
 from nmtlab.models.build import ModelText, build_model
-from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.search.forced import forced_decode
@@ -163,8 +163,9 @@ def test_a_phrase_that_the_beginning_has_is_met():
     [
         TransformerSettings(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=2),
         RnnSettings(d_model=8, layers=2),
+        ConvSettings(d_model=8, decoder_layers=2),
     ],
-    ids=["transformer", "rnn"],
+    ids=["transformer", "rnn", "conv"],
 )
 def test_the_log_probability_of_a_constrained_translation_is_the_models(model):
     torch.manual_seed(3)

@@ -10,7 +10,8 @@ from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel
-from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe.family import Family
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.exact import exact_search
@@ -29,6 +30,7 @@ WORDS_OF = {"xx": [EOS, UNK, 4, 5, 6], "yy": [EOS, UNK, 7, 8, 9, 10]}
 TABLE = LexicalTable.of_rows([[(4 + n % 7, 0.5), (4 + (n + 3) % 7, 0.25)] for n in range(TYPES)])
 MODELS = {
     "transformer": TransformerSettings(**SMALL),
+    "conv": ConvSettings(d_model=6, decoder_layers=2),
     "untied": RnnSettings(d_model=6, tied=False),
     "tied": RnnSettings(d_model=6),
     "fixnorm": RnnSettings(d_model=6, fixnorm=True),
@@ -37,7 +39,7 @@ MODELS = {
 }
 
 
-def model_of(settings: TransformerSettings | RnnSettings, allowed=ALLOWED, targets=()) -> TranslationModel:
+def model_of(settings: Family, allowed=ALLOWED, targets=()) -> TranslationModel:
     torch.manual_seed(1)
     built = build_model(settings, ModelText(TYPES, allowed, joint=False, table=TABLE, languages=(("ss",), targets)))
     model = built.double().eval()
@@ -94,8 +96,8 @@ def test_exact_search_with_a_mask_finds_the_best_of_all_translations_that_it_all
 
 @pytest.mark.parametrize(
     "settings",
-    [TransformerSettings(**SMALL), RnnSettings(d_model=6, fixnorm=True, lexicon="module"), RnnSettings(d_model=6)],
-    ids=["fixnorm", "fixnorm+lex", "tied"],
+    [MODELS[name] for name in ("transformer", "fixnorm+lex", "tied", "conv")],
+    ids=["fixnorm", "fixnorm+lex", "tied", "conv"],
 )
 def test_what_does_not_change_from_step_to_step_is_made_once(settings, monkeypatch):
     model, made = model_of(settings), []

@@ -35,5 +35,6 @@ def test_below_bleu_1_the_evaluation_with_the_lowest_perplexity_is_the_best(even
 def test_a_hint_names_recipes_of_the_same_family_for_little_text():
     assert "transformer-tiny" in hint(named_recipe("prenorm"))
     assert "fixnorm-lex-small" in hint(named_recipe("tied"))
+    assert "conv-tiny" in hint(named_recipe("conv").with_changes({"about": "mine"}))
     assert "fixnorm-lex-small" in hint(named_recipe("tied-small"))
     assert "-small" not in hint(named_recipe("fixnorm-lex-small").with_changes({"training.seed": 2}))

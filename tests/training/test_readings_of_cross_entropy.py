@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.small_convolutional import convolutional
 from support.small_recurrent import recurrent
 from support.small_transformer import transformer
 
@@ -22,7 +23,7 @@ EVERYTHING = SearchSettings(beam_size=2000, score="log-prob", extra_length=2)
 """A beam that holds every translation of up to two tokens and EOS."""
 
 
-@pytest.mark.parametrize("model", [transformer(), recurrent()], ids=["transformer", "rnn"])
+@pytest.mark.parametrize("model", [transformer(), recurrent(), convolutional()], ids=["transformer", "rnn", "conv"])
 def test_the_five_readings_are_one_number(model: TranslationModel):
     memory = model.encode(torch.from_numpy(SOURCE))
     drawn = next(one for one in sample(model, memory, samples=500)[0].hypotheses if len(one.tokens) == 2)

@@ -20,7 +20,7 @@ from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import chrf_metric, sentence_bleu_metric
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel, on_device
-from nmtlab.recipe import Recipe, RnnSettings, TransformerSettings, named_recipe
+from nmtlab.recipe import ConvSettings, Recipe, RnnSettings, TransformerSettings, named_recipe
 from nmtlab.recipe.training import TrainingSettings
 from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
@@ -39,6 +39,7 @@ ONE, TWO = 4, 5
 MODELS = {
     "transformer": TransformerSettings(d_model=4, d_ff=6, encoder_layers=1, decoder_layers=1, heads=2, dropout=0.0),
     "rnn": RnnSettings(d_model=4, dropout=0.0),
+    "conv": ConvSettings(d_model=4, decoder_layers=2, dropout=0.0),
 }
 WORDS = (UNK, ONE, TWO)
 ALL = [
@@ -90,7 +91,10 @@ def two() -> Batch[torch.Tensor]:
     return pairs((ONE, TWO, EOS), (TWO, EOS))
 
 
-@pytest.mark.parametrize(("family", "measure"), [("transformer", "chrf"), ("transformer", "bleu"), ("rnn", "chrf")])
+@pytest.mark.parametrize(
+    ("family", "measure"),
+    [("transformer", "chrf"), ("transformer", "bleu"), ("rnn", "chrf"), ("conv", "chrf")],
+)
 def test_with_every_translation_among_the_samples_the_risk_is_that_of_enumeration(two, family, measure):
     model, risk = model_of(family), term(risk=measure, risk_alpha=0.7, risk_samples=8000)
     assert enumerated(model, ONE).exp().sum().item() == pytest.approx(1, abs=1e-12)

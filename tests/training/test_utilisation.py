@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.progress import ProgressBar
-from nmtlab.recipe import RnnSettings
+from nmtlab.recipe import ConvSettings, RnnSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.training.cost import peak_operations, update_operations
@@ -53,6 +53,17 @@ def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, atten
         training_objective(model, 0.1)(pairs).total.backward()
     products = 2 if attention == "additive" else 4  # its scores are no product of matrices
     counted = counter.get_total_flops() - 3 * products * d * lines * source * target
+    assert update_operations(model, lines * source, lines * target) == pytest.approx(counted, rel=0.03)
+
+
+def test_operations_of_a_convolutional_model_are_those_that_torch_counts():
+    settings = ConvSettings(d_model=16, encoder_layers=2, decoder_layers=3)
+    model = build_model(settings, ModelText(TYPES, np.ones(TYPES, dtype=bool), joint=False))
+    lines, source, target, d = 6, 17, 9, settings.d_model
+    pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))
+    with FlopCounterMode(display=False) as counter:
+        training_objective(model, 0.1)(pairs).total.backward()
+    counted = counter.get_total_flops() - 3 * 12 * d * lines * source * target  # without the attention of each layer
     assert update_operations(model, lines * source, lines * target) == pytest.approx(counted, rel=0.03)
 
 

@@ -125,7 +125,7 @@ RECURRENCE = Need(
     "not recurrent",
     "not recurrent",
     "choose a run whose model.family is rnn",
-    lambda run: run.recipe.model.neural and not run.recipe.model.self_attention,
+    lambda run: run.recipe.model.recurrent,
 )
 LEXICON = Need(
     "no lexical module",
