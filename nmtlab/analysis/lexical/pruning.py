@@ -110,12 +110,12 @@ def _log_probs(system: Translator[TranslationModel], pairs: Sequence[Pair]) -> l
     target = system.pipeline.encode_target([other for _, other in pairs])
     both = [one for one in zip(source, target, strict=True) if min(map(len, one)) > 1]
     values, buckets = [np.empty(0)], [np.empty(0)]
-    for number, forced in forced_decode_all(system.model, [one for one, _ in both], [other for _, other in both]):
+    for place, forced in forced_decode_all(system.model, [one for one, _ in both], [other for _, other in both]):
         values.append(forced.log_probs[:-1])
-        counts = system.pipeline.target.counts[both[number][1][:-1]]
+        counts = system.pipeline.target.counts[both[place][1][:-1]]
         buckets.append(np.array([bucket_of(count, EDGES) for count in counts]))
     found, bucket = np.concatenate(values), np.concatenate(buckets)
-    each = {name: bucket == place for place, name in enumerate(bucket_names(EDGES))}
+    each = {name: bucket == of for of, name in enumerate(bucket_names(EDGES))}
     groups = {EVERY: np.ones(len(found), bool), **{name: some for name, some in each.items() if some.any()}}
     return [
         {
