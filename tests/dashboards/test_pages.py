@@ -127,9 +127,9 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     assert bool(figures(page)) == (name in stored)
 
 
-SLOW = {"languages", "detached", "attention", "reranking"}
-"""They compare all sentences of four runs, erase all words of a hundred, measure attention on whole texts, and search
-with a wide beam."""
+SLOW = {"languages", "detached", "attention", "reranking", "pruning"}
+"""They compare all sentences of four runs, erase all words of a hundred, measure attention on whole texts, search with a
+wide beam, and translate a hundred sentences with every share of the weights."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])
