@@ -128,8 +128,8 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
 
 
 SLOW = {"languages", "detached", "attention", "reranking", "pruning"}
-"""They compare all sentences of four runs, erase all words of a hundred, measure attention on whole texts, search with a
-wide beam, and translate a hundred sentences with every share of the weights."""
+"""They compare all sentences of four runs, erase all words of a hundred, measure attention on whole texts, search with
+a wide beam, and translate a hundred sentences with every share of the weights."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])
