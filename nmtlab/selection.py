@@ -18,8 +18,8 @@ from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.cleaning import BLANK, BLANK_LINE
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport, copy_held_out, synthetic_language
-from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
+from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport, copy_held_out
+from nmtlab.text.corpora.lines import is_blank, new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus, sampled
 from nmtlab.text.segmentation.tokenizers import Words, plain
 from nmtlab.translation import Translator
@@ -70,9 +70,10 @@ def cross_entropy_differences(
     """Return how much less likely each line is in a domain than in general (Moore and Lewis 2010).
 
     The cost is H_in - H_general by two trigram models with the words that occur twice in the domain, `<unk>` for all
-    others. The general one is of as many lines of the text as the domain has, drawn at random. It would find likely
-    what it was learned on: these lines are scored by a third model, of other lines. Words have no case; in a language
-    written without spaces they are letters. Of pairs, the differences of both sides are added (Axelrod et al. 2011).
+    others. Both are of equally many lines: those of the domain, or as many of them as half of the text has, and lines
+    of the text, drawn at random. The general one would find likely what it was learned on: these lines are scored by a
+    third model, of other lines. Words have no case; in a language written without spaces they are letters. Of pairs,
+    the differences of both sides are added (Axelrod et al. 2011), and those with a blank side have no cost.
 
     Args:
         text: lines, or the training pairs of a corpus; streamed.
@@ -95,8 +96,11 @@ def cross_entropy_differences(
             )
     sides = [MonolingualCorpus(text.folder, one.language) for one in like]
     differences = [_differences(side, total, one, seed, on_progress) for side, one in zip(sides, like, strict=True)]
+    costs = np.sum(differences, axis=0)
+    if isinstance(text, ParallelCorpus):
+        costs[[any(map(is_blank, pair)) for pair in text.pairs("train")]] = np.nan
     domains = [{"text": one.name, "language": one.language, "checksum": one.checksum()} for one in like]
-    return Costs(np.sum(differences, axis=0), DIFFERENCE, {"like": domains, "order": _ORDER, "seed": seed})
+    return Costs(costs, DIFFERENCE, {"like": domains, "order": _ORDER, "seed": seed})
 
 
 def _differences(
@@ -110,8 +114,9 @@ def _differences(
     def model(lines: Iterable[str]) -> NgramModel:
         return NgramModel.learn(filter(None, map(tokens, lines)), _ORDER, vocabulary)
 
-    inside = model(like.lines())
-    draws = [_drawn(total, min(size, total // 2), seed, part) for part in (0, 1)]
+    number = min(size, total // 2)
+    inside = model(compress(like.lines(), _drawn(size, number, seed, part=2)))
+    draws = [_drawn(total, number, seed, part) for part in (0, 1)]
     general = [model(compress(text.lines(), drawn)) for drawn in draws]
     found = np.full(total, np.nan)
     for place, words in enumerate(map(tokens, text.lines())):
@@ -196,7 +201,7 @@ def conditional_cross_entropies(system: Translator, sources: Sequence[str], targ
     filled = [place for place, pair in enumerate(pairs) if min(map(len, pair)) > 1]
     found = np.full(len(pairs), np.nan)
     given, wanted = ([pairs[place][side] for place in filled] for side in (0, 1))
-    for index, forced in forced_decode_all(system.model, given, wanted):
+    for index, forced in forced_decode_all(system.model, given, wanted, record=False):
         found[filled[index]] = -forced.log_prob / len(forced.log_probs)
     return found
 
@@ -281,5 +286,5 @@ def _report(text: Text, costs: Costs) -> ImportReport:
     if isinstance(text, MonolingualCorpus):
         return ImportReport(MONOLINGUAL, {"text": text.name, "language": text.language, **origin}, text.language, "")
     report = ImportReport("select", {"corpus": text.name, **origin}, *text.direction)
-    report.synthetic = synthetic_language(text)
+    report.inherit(text)
     return report

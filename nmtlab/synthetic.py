@@ -218,7 +218,7 @@ def _pairs(
             made = list(zip(translation.texts, translation.hypotheses, strict=False))
             if settings.nearest and made:
                 chosen = nearest(made, reference, metric)
-                counted[_LOWER_RANKED] += chosen is not made[0]
+                counted[_LOWER_RANKED] += chosen is not made[0] and not _fault(*made[0])
                 made = [chosen]
             for text, hypothesis in made:
                 pair = settings.pair(line, text)

@@ -117,6 +117,9 @@ def test_both_sides_of_pairs_are_added_and_one_side_counts_alone(tmp_path):
     one, another = (cross_entropy_differences(side, [domain]) for side, domain in sides)
     assert np.array_equal(alone.values, one.values)
     assert np.allclose(both.values, one.values + another.values)
+    write_lines(tmp_path / "mixed" / "train.xx", ["", *lines_on("law", 120, 5)[1:]])
+    (blank,) = np.flatnonzero(np.isnan(cross_entropy_differences(pairs, [english]).values))
+    assert blank == 0
 
 
 @few_lines

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,10 +40,9 @@ def converted(run: Run, precision: Precision, search: SearchSettings, which: Whi
         NmtlabError: CTranslate2 is not installed or lacks a part of the model, or as `systems.open_system`.
     """
     kept = _kept(run, precision, search, which)
-    if kept.is_dir():
-        yield kept
-    elif can_write(kept.parent):
-        _keep(kept, run, precision, search, which)
+    if can_keep(run, precision, search, which):
+        if not kept.is_dir():
+            _keep(kept, run, precision, search, which)
         yield kept
     else:
         with TemporaryDirectory() as folder:
@@ -51,11 +50,17 @@ def converted(run: Run, precision: Precision, search: SearchSettings, which: Whi
             yield Path(folder)
 
 
+def can_keep(run: Run, precision: Precision, search: SearchSettings, which: Which) -> bool:
+    """Return whether the model is kept, or there is a place to keep it; arguments as of `converted`."""
+    kept = _kept(run, precision, search, which)
+    return kept.is_dir() or can_write(kept.parent)
+
+
 def _kept(run: Run, precision: Precision, search: SearchSettings, which: Which) -> Path:
     """Return the folder that is kept, existing or not: its name ends in what the model depends on."""
-    content = _VERSION, MAX_POSITIONS, search.shortlist, run.checkpoints.digest_of(which)
+    content = _VERSION, MAX_POSITIONS, run.checkpoints.digest_of(which)
     key = hashlib.sha256(repr(content).encode()).hexdigest()[:12]
-    return run.notes.folder / FOLDER / "-".join((which, *run.direction, precision, key))
+    return run.notes.folder / FOLDER / "-".join((which, *run.direction, precision, str(search.shortlist), key))
 
 
 def _keep(folder: Path, run: Run, precision: Precision, search: SearchSettings, which: Which) -> None:
@@ -68,7 +73,8 @@ def _keep(folder: Path, run: Run, precision: Precision, search: SearchSettings, 
             raise
     others = folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*")
     for old in [other for other in others if other != folder]:
-        remove_folder(old)
+        with suppress(OSError):  # another process has removed it, or it is another user's
+            remove_folder(old)
 
 
 def _convert(folder: Path, run: Run, precision: Precision, search: SearchSettings, which: Which) -> None:

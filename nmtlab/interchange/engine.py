@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from nmtlab.device import choose_device
 from nmtlab.errors import NmtlabError
+from nmtlab.interchange.conversion import can_keep
 from nmtlab.interchange.served import check_served
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
@@ -49,6 +50,8 @@ def choose_engine(
         return Choice("nmtlab", "search.allow_empty = false: CTranslate2 gives other scores")
     if _in_half(run):
         return Choice("nmtlab", "the run computes in bfloat16, which CTranslate2 rounds otherwise")
+    if not can_keep(run, "fp32", search, "best"):
+        return Choice("nmtlab", "the converted model cannot be kept here")
     if choose_device(machine).type != "cpu":
         return Choice("nmtlab", "there is a GPU")
     return Choice("ctranslate2", "greedy search finds the same translations there, and sooner")

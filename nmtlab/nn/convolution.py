@@ -23,6 +23,9 @@ def windows(x: Tensor, before: int, after: int) -> Tensor:
     return torch.stack([padded[:, start : start + length] for start in range(before + 1 + after)], dim=2)
 
 
+_LEAST_NORM = 1e-12
+
+
 class WeightNormLinear(nn.Module):
     """A linear map with the rows `g v/|v|` (Salimans and Kingma 2016)."""
 
@@ -45,9 +48,10 @@ class WeightNormLinear(nn.Module):
     def _normalised(self, products: Tensor) -> Tensor:
         """Return what products with the rows v become with normalised weights.
 
-        The products are scaled, and not the weights: `affine` reorders a weight only once if it stays as it is.
+        The products are scaled, and not the weights: `affine` reorders a weight only once if it stays as it is. A row
+        of zeros, as after pruning, adds nothing.
         """
-        return products * (self.g / self.v.norm(dim=1)) + self.bias
+        return products * (self.g / self.v.norm(dim=1).clamp_min(_LEAST_NORM)) + self.bias
 
 
 class Depthwise(WeightNormLinear):

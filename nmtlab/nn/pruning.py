@@ -1,4 +1,7 @@
-"""Magnitude pruning: weights whose smallest values are 0 (See, Luong and Manning 2016)."""
+"""Magnitude pruning: weights whose smallest values are 0 (See, Luong and Manning 2016).
+
+Values are those that are stored: of a fixed norm or of a normalised weight, they are normalised again when it is used.
+"""
 
 from collections.abc import Collection, Mapping
 

@@ -20,7 +20,7 @@ class ForcedDecoding:
         log_probs: (|y|,) log-probability of each token; a type that may not be produced is scored as UNK. If the model
             plans lengths, EOS has the log-probability of the length; a length above its longest counts as the longest.
         attention: (layers, heads, |y|, S) weights on the source when each token was predicted; S counts the source's
-            tokens, EOS included.
+            tokens, EOS included. Empty if it was not recorded.
     """
 
     log_probs: np.ndarray
@@ -57,11 +57,15 @@ def forced_steps(
 
 
 def forced_decode(
-    model: Searchable[MemoryT, StateT], memory: MemoryT, target: Tensor, language: str | None = None
+    model: Searchable[MemoryT, StateT],
+    memory: MemoryT,
+    target: Tensor,
+    language: str | None = None,
+    record: bool = True,
 ) -> list[ForcedDecoding]:
     """Score the given translations of a batch; arguments as of `forced_steps`."""
     log_probs, attention = [], []
-    for token, step in zip(target.T, forced_steps(model, memory, target, language=language), strict=True):
+    for token, step in zip(target.T, forced_steps(model, memory, target, record, language), strict=True):
         column = output_index(step.state.output_ids, token)
         log_probs.append(step.log_probs[:, 0].gather(1, column[:, None]))
         attention += [] if step.attention is None else [step.attention[:, :, 0].cpu()]
@@ -69,7 +73,7 @@ def forced_decode(
     if model.plans_length:
         scores = torch.where(target == EOS, log_probs_of_lengths(model, memory, target), scores)
     values = scores.cpu().numpy()
-    weights = torch.stack(attention, dim=3).numpy()  # (layers, B, heads, T, S)
+    weights = torch.stack(attention, dim=3).numpy() if record else np.empty((0, *target.shape[:1], 0, 0, 0))
     lengths = zip((target != PAD).sum(1).tolist(), (memory.lengths + 1).tolist(), strict=True)
     return [ForcedDecoding(values[row, :t], weights[:, row, :, :t, :s]) for row, (t, s) in enumerate(lengths)]
 
@@ -92,6 +96,7 @@ def forced_decode_all(
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     batch_tokens: int = 4096,
+    record: bool = True,
 ) -> Iterator[tuple[int, ForcedDecoding]]:
     """Yield the index of each given translation with its scores, batched by length.
 
@@ -100,9 +105,10 @@ def forced_decode_all(
         sources: ids of each sentence, EOS last.
         targets: ids of each translation, EOS last.
         batch_tokens: padded tokens of the longer side per batch.
+        record: keep attention.
     """
     for batch, source, target in paired_batches(model.device, sources, targets, batch_tokens):
-        yield from zip(batch, forced_decode(model, model.encode(source), target), strict=True)
+        yield from zip(batch, forced_decode(model, model.encode(source), target, record=record), strict=True)
 
 
 def paired_batches(

@@ -12,6 +12,7 @@ from nmtlab.errors import NmtlabError, RunError
 from nmtlab.nn.low_rank import merged
 from nmtlab.nn.pruning import pruned
 from nmtlab.runs.log import write_log
+from nmtlab.runs.origin import IMPORTED
 from nmtlab.runs.run import INHERITANCE, TABLE, Run
 from nmtlab.runs.tensors import checkpoint_path, load_digest, save_tensors
 from nmtlab.runs.training_log import METRICS
@@ -73,7 +74,7 @@ def _derived(run: Run, folder: Path, weights: Mapping[str, Tensor], step: int, o
         save_tensors(checkpoint_path(unfinished, "best"), weights, {"step": step})
         end = {"kind": "end", "step": step, "status": "finished", "seconds": seconds, **origin}
         write_log(unfinished / METRICS, [end])
-        for name in (TABLE, INHERITANCE):
+        for name in (TABLE, INHERITANCE, IMPORTED):
             if (run.folder / name).exists():
                 shutil.copyfile(run.folder / name, unfinished / name)
 

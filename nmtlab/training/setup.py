@@ -77,6 +77,7 @@ def train(
         _check_one_pass(name, resume, minutes)
         from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
+        _overlap_of_teachers([*translators([corpus], workspace)], None, [corpus], workspace, allow_overlap)
         run = train_phrase(
             name, recipe, corpus, workspace, lambda what: on_event(Preparing(what)), should_stop, allow_overlap
         )
@@ -97,9 +98,11 @@ def train(
 
     on_event(Preparing("checking the corpus"))
     corpora = open_corpora(recipe, corpus, workspace)
-    parent = None if resume and begun.checkpoints.has_weights("last") else parent_of(recipe, workspace)
+    going_on = resume and begun.checkpoints.has_weights("last")
+    parent = None if going_on else parent_of(recipe, workspace)
     teacher = teacher_of(recipe, workspace)
-    checked = group.on_main(lambda: _checked(recipe, corpora, parent, teacher, workspace, allow_overlap))
+    before = None if going_on else (parent, teacher)
+    checked = group.on_main(lambda: _checked(recipe, corpora, before, workspace, allow_overlap))
     if resume:
         check_same_text(begun, corpora, checked.checksums)
         if teacher:
@@ -158,16 +161,16 @@ class _Checked(NamedTuple):
 def _checked(
     recipe: Recipe,
     corpora: Sequence[ParallelCorpus],
-    parent: Run | None,
-    teacher: Run | None,
+    before: tuple[Run | None, Run | None] | None,
     workspace: Workspace,
     allow_overlap: bool,
 ) -> _Checked:
-    """Check the corpora of a training, its parent, and those that taught it, by probabilities or translations."""
+    """Check the corpora of a training, and unless it goes on, the runs `before` it: its parent, and its teachers."""
     trained, _ = by_use(recipe, corpora)
     dev, overlap = check_texts(trained, allow_overlap)
     checksums = [text.checksum() for text in corpora]
     known = True
+    parent, teacher = before or (None, None)
     if parent:
         check_parent(parent, recipe, trained, checksums)
         if recipe.transfer.continued and choose_device(recipe.machine).type == "cpu":
@@ -176,11 +179,27 @@ def _checked(
             text_of(parent, workspace)
         texts, known = texts_before(parent, workspace)
         overlap |= _overlap_before("parent", parent, texts, trained, allow_overlap)
-    for taught_by in (teacher, *translators(trained, workspace)):
-        if taught_by and not (parent and taught_by.name == parent.name):
-            texts, _ = texts_before(taught_by, workspace)
-            overlap |= _overlap_before("teacher", taught_by, texts, trained, allow_overlap)
+    if before:
+        overlap |= _overlap_of_teachers(
+            [teacher, *translators(trained, workspace)], parent, trained, workspace, allow_overlap
+        )
     return _Checked(dev, overlap, checksums, known)
+
+
+def _overlap_of_teachers(
+    teachers: Sequence[Run | None],
+    parent: Run | None,
+    trained: Sequence[ParallelCorpus],
+    workspace: Workspace,
+    allow_overlap: bool,
+) -> dict[str, int]:
+    """Return `_overlap_before` of those who taught, by probabilities or translations, and are not the parent."""
+    counted: Counter[str] = Counter()
+    for taught_by in filter(None, teachers):
+        if not (parent and taught_by.name == parent.name):
+            texts, _ = texts_before(taught_by, workspace)
+            counted.update(_overlap_before("teacher", taught_by, texts, trained, allow_overlap))
+    return dict(counted)
 
 
 def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
@@ -272,8 +291,10 @@ def _overlap_before(
         CorpusError: there are some, without `allow_overlap`.
     """
     counted: Counter[str] = Counter()
+    known = {corpus.checksum() for corpus in trained}  # among these only whole pairs may not be shared
+    others = [text for text in texts if text.checksum() not in known]
     for corpus in trained:
-        found = target_overlap(texts, corpus)
+        found = target_overlap(others, corpus)
         for split, number in found.items():
             if not allow_overlap:
                 raise CorpusError(

@@ -28,11 +28,12 @@ def teacher_of(recipe: Recipe, workspace: Workspace) -> Run | None:
 
 
 def check_teacher(teacher: Run, pipeline: Pipeline) -> None:
-    """Raise `RunError` if a teacher has other vocabularies than a training, so that its distributions do not fit."""
+    """Raise `RunError` if a teacher has other vocabularies or text settings: its distributions do not fit then."""
     ours, theirs = pipeline.checksum(), teacher.pipeline.checksum()
     if ours != theirs:
         raise RunError(
-            f"teacher {teacher.name!r}: has other vocabularies (checksum {theirs[:8]}) than this training ({ours[:8]})",
+            f"teacher {teacher.name!r}: has other vocabularies or text settings (checksum {theirs[:8]}) than this "
+            f"training ({ours[:8]})",
             "choose one trained on the same text with the same text settings, or go on from the teacher with --from",
         )
 

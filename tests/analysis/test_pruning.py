@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from support.foreign_folder import write_marian
 
 from nmtlab.analysis.lexical.pruning import EDGES, EVERY, PRUNING, SHARES, at_share, losses, lost, pruning_figure
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation import bleu
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
+from nmtlab.interchange.huggingface import import_model
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
@@ -80,6 +82,16 @@ def test_the_loss_is_the_difference_from_no_pruning_and_the_figure_shows_it(foun
     assert [len(trace.y) for trace in by_frequency] == 2 * [found["frequency"].nunique() - 1]
     assert "of word vectors" in PRUNING.finding(found)
     assert PRUNING.finding(found[:0]) == ""
+    assert "of word vectors" not in PRUNING.finding(found[found["frequency"] == EVERY])
+
+
+def test_an_imported_model_without_its_smallest_weights_is_an_imported_one(workspace):
+    workspace.data.mkdir(parents=True)
+    write_marian(workspace.data / "opus")
+    imported = import_model(workspace.data / "opus", "opus", workspace)
+    light = prune_run(imported, workspace.run_folder("light"), 0.4)
+    assert (light.status, light.origin.limitations) == (imported.status, imported.origin.limitations)
+    assert light.origin.imported == imported.origin.imported
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, math.nan])

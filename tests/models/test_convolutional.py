@@ -24,6 +24,7 @@ from nmtlab.errors import RecipeError, RunError
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.convolutional import ConvolutionalModel
 from nmtlab.models.interface import on_device
+from nmtlab.nn.pruning import pruned
 from nmtlab.recipe import Recipe, named_recipe
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
@@ -318,3 +319,11 @@ def test_the_number_of_parameters_is_that_of_the_formula(separable):
 def test_settings_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(RecipeError, match=message):
         named_recipe("conv").with_changes(changes)
+
+
+def test_a_model_whose_rows_are_pruned_away_has_finite_scores():
+    model = convolutional(separable=True)
+    weights = pruned(model.state_dict(), 0.9)
+    assert any((one == 0).all(1).any() for name, one in weights.items() if name.endswith(".v"))
+    model.load_state_dict(weights)
+    assert log_probs(model, pairs()).isfinite().all()

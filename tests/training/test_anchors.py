@@ -433,7 +433,9 @@ def test_a_teacher_with_other_vocabularies_is_refused(here, tiny_recipe):
     teacher = train("pieces", pieces, opened(here), here)
     message = refused(here, recipe_from(here, {"training.teacher": "pieces", **TAUGHT}))
     checksum = teacher.pipeline.checksum()[:8]
-    assert f"teacher 'pieces': has other vocabularies (checksum {checksum}) than this training" in message
+    assert (
+        f"teacher 'pieces': has other vocabularies or text settings (checksum {checksum}) than this training" in message
+    )
 
 
 def test_a_run_from_scratch_learns_from_a_teacher_with_its_vocabularies(here, tiny_recipe):

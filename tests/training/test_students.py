@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from nmtlab.analysis.access.needs import overlap_warning
 from nmtlab.errors import CorpusError
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
@@ -17,6 +18,7 @@ from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
+from nmtlab.text.noise.adding import add_noise
 from nmtlab.training.losses import soft_cross_entropy
 from nmtlab.training.objective import Objective, Taught
 from nmtlab.training.setup import train
@@ -149,6 +151,33 @@ def test_a_teacher_of_translations_that_was_trained_on_dev_is_refused_or_noted(h
         train("noted", recipe, opened(here, "other.taught"), here)
     run = train("noted", recipe, opened(here, "other.taught"), here, allow_overlap=True)
     assert run.environment["overlap"] == {"dev (target side, in the teacher's text)": 3}
+    assert "teacher" in overlap_warning(run, opened(here, "other.taught"), "dev")
+    assert not overlap_warning(run, opened(here, "other.taught"), "test")
+
+
+def test_a_text_made_of_translations_and_a_phrase_based_student_are_checked_too(here, tiny_recipe):
+    text, folder = leaky(here, "third"), here.data / "corpora" / "third.taught"
+    how = Synthesis("target", limit=50)
+    back_translate(Run(here.runs / "teacher"), MonolingualCorpus(text.folder, "de"), folder, how)
+    add_noise(here.data / "corpora" / "third.noisy", opened(here, "third.taught"), "misordered-source", 0.1)
+    short = tiny_recipe.with_changes({"training.max_evaluations": 1})
+    for recipe, name in ((short, "third.noisy"), (named_recipe("moses"), "third.taught")):
+        with pytest.raises(CorpusError, match=r"teacher 'teacher': was trained on 3 en sentences of dev"):
+            train("unchecked", recipe, opened(here, name), here)
+
+
+def test_a_teacher_may_have_been_trained_on_every_text_of_the_student(here, tiny_recipe):
+    text, folder = leaky(here, "beside"), here.data / "corpora" / "beside"
+    write_lines(folder / "dev.de", [f"{line} ." for line in text.lines("dev", "de")])
+    recipe = tiny_recipe.with_changes(
+        TAUGHT | {"more_corpora": [{"name": "tiny", "source": "de", "target": "en"}], "training.teacher_weight": 0.5}
+    )
+    recipe = recipe.with_changes({"training.teacher": "both"})
+    both = tiny_recipe.with_changes(
+        {"more_corpora": [{"name": "tiny", "source": "de", "target": "en"}], "training.max_evaluations": 1}
+    )
+    train("both", both, opened(here, "beside"), here)
+    train("student-of-both", recipe, opened(here, "beside"), here)
 
 
 def test_with_the_text_that_was_translated_dev_is_compared_pair_by_pair(here, tmp_path):

@@ -199,7 +199,7 @@ def overlap_warning(run: Run, corpus: ParallelCorpus, split: str) -> str:
         return ""
     index = run.checksums.index(checksum)
     title = f"{split} of {run.recipe.corpora[index].name}" if index else split
-    affected = shared.get(title) or any(index and part.startswith(f"{title} ") for part in shared)
+    affected = shared.get(title) or any(part.startswith(f"{title} {'' if index else '('}") for part in shared)
     return f"run {run.name!r}: {run.overlap}" if affected else ""
 
 

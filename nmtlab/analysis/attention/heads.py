@@ -69,7 +69,8 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     start, side = _start(translator), translator.pipeline.target
     steps, before = side.reading_order(ids), side.reading_order(ids[:-1])
     columns = [*range(len(start)), *(len(start) + place for place in before)]
-    predicted, read = pair.target_pieces[: len(ids)], [*start, *pair.target_pieces[: len(before)]]
+    predicted = pair.target_pieces[: len(ids)]
+    read = [*start, *(predicted[steps[place]] for place in before)]
     cross, decoder = (weights[:, :, first:][:, :, steps] for weights in (cross, decoder))
     kinds = (
         _rows("cross-attention", cross, predicted, pair.source_pieces),

@@ -16,7 +16,7 @@ from nmtlab.models.parts import part, vocabulary_side
 from nmtlab.nn.low_rank import merged
 from nmtlab.runs.run import Run
 
-_SUBLAYERS = ("attention", "cross_attention", "feed_forward", "adapters")
+_SUBLAYERS = ("attention", "cross_attention", "feed_forward", "adapters", "convolution", "query", "context")
 _ORDER = ("source", "encoder", "decoder", "target", "output")
 
 
@@ -146,7 +146,7 @@ def _place(name: str) -> tuple[str, int]:
         return of.replace("_", " "), 0
     side = "encoder" if name.startswith("encoder") else "decoder"
     pieces = [piece.removesuffix("_residual") for piece in name.split(".")]
-    kind = next((piece for piece in pieces if piece in _SUBLAYERS), pieces[pieces[0] == "encoder"])
+    kind = next((piece for piece in pieces if piece in _SUBLAYERS), pieces[pieces[0] in ("encoder", "decoder")])
     layer = next((int(piece) + 1 for piece in pieces if piece.isdecimal()), 0)
     words = kind.removeprefix(f"{side}_").replace("_", "-")
     return f"{side} {words}", layer

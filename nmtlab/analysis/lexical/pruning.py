@@ -199,12 +199,14 @@ def _said(found: pd.DataFrame) -> str:
         bleu = rows[rows["pruned"] == "all"].groupby("share")["bleu"].max()
         scores.append(f"{run} from {number(bleu[0.0], 1)} to {number(bleu[PUBLISHED], 1)}")
         some = rows[(rows["share"] == SHOWN) & (rows["pruned"] == "words") & (rows["frequency"] != EVERY)]
-        each = [f"{number(one.loss)} if seen {one.frequency} times" for one in some.iloc[[0, -1]].itertuples()]
-        words.append(f"{run} {' and '.join(each)}")
-    return (
-        f"Without the smallest {percent(PUBLISHED)} of all values BLEU changes: {listed(scores)}. Without "
-        f"{percent(SHOWN)} of those of word vectors, a token loses, in nats: {listed(words, '; ')}."
-    )
+        each = [
+            f"{number(one.loss)} if seen {one.frequency} times"
+            for one in (*some[:1].itertuples(), *some[-1:].itertuples())
+        ]
+        words += [f"{run} {' and '.join(each)}"] if each else []
+    said = f"Without the smallest {percent(PUBLISHED)} of all values BLEU changes: {listed(scores)}."
+    lost_by = f" Without {percent(SHOWN)} of those of word vectors, a token loses, in nats: {listed(words, '; ')}."
+    return said + lost_by if words else said
 
 
 PRUNING = Analysis(

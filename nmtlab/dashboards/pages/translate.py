@@ -227,6 +227,8 @@ class TranslatePage(Page):
         best = min(self.best.value, search.beam_size)
         must = [phrase for phrase in map(str.strip, self.must.value.split(",")) if phrase]
         prefixes, phrases = [begun] if begun else None, [must] if must else None
+        if prefixes and system.pipeline.target.reversed:
+            return []  # it cannot be given a beginning
         (found,) = translator.translate([line], n_best=best, prefixes=prefixes, must=phrases)
         keys = [f"{run.name}/{number}/{rank}" for rank in range(1, len(found.texts) + 1)]
         self._texts |= dict(zip(keys, found.texts, strict=True))

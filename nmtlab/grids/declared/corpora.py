@@ -270,8 +270,9 @@ class FirstPairs:
                 raise CorpusError(f"{whole.folder}: {found:,} training pairs", f"choose at most {found:,}")
             for path in (*whole.folder.glob("dev.*"), *whole.folder.glob("test.*")):
                 copyfile(path, temporary / path.name)
-            if made := synthetic_language(whole):
-                report = ImportReport("first", self._origin(whole), *whole.direction, synthetic=made)
+            if synthetic_language(whole):
+                report = ImportReport("first", self._origin(whole), *whole.direction)
+                report.inherit(whole)
                 report.kept = {"train": self.train}
                 report.save(temporary)
             write_lines(temporary / _FIRST, json.dumps(self._origin(whole), indent=2).splitlines())

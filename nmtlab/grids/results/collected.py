@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -82,15 +83,13 @@ def rows_with_text(
     """
     for _, group in groupby(cells_of(table, scale), key=lambda cell: cell.row):
         cells = list(group)
-        try:
+        trained = {}
+        with suppress(CorpusError):
             text = cells[0].texts[0].open(workspace)
-            trained = {
-                corpus: planned(corpus, workspace).open(workspace)
-                for corpus in dict.fromkeys(cell.corpus for cell in cells)
-            }
-        except CorpusError:
-            continue
-        yield text, [(cell, trained[cell.corpus]) for cell in cells]
+            for corpus in dict.fromkeys(cell.corpus for cell in cells):
+                with suppress(CorpusError):
+                    trained[corpus] = planned(corpus, workspace).open(workspace)
+            yield text, [(cell, trained[cell.corpus]) for cell in cells if cell.corpus in trained]
 
 
 def with_kept(measured: pd.DataFrame, kept: pd.DataFrame, table: Table) -> pd.DataFrame:

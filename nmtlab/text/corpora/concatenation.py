@@ -7,7 +7,7 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import Limits, Marks, clean, digest, sentence_digests, without_leaks
 from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import ImportReport, synthetic_language
+from nmtlab.text.corpora.corpus_builder import ImportReport, synthetic_language, translated_from
 from nmtlab.text.corpora.lines import MAX_WORDS, new_folder, write_pairs
 
 SURPLUS = "more than wanted"
@@ -105,6 +105,7 @@ def _report(parts: Sequence[ParallelCorpus]) -> ImportReport:
         )
     report = ImportReport("join", {"parts": [part.name for part in parts]}, first.source, first.target)
     report.synthetic = next(iter(made), "")
+    report.translated = next(filter(None, map(translated_from, parts)), {})
     report.options["references_left_out"] = references
     return report
 

@@ -41,6 +41,7 @@ class ImportReport:
         dropped: pairs or lines dropped, by stage (`INPUT` or a split) and reason.
         checksum: that of the corpus, as `ParallelCorpus.checksum`.
         synthetic: code of the language whose text was made by a system, in a corpus made from such a one too; or empty.
+        translated: what `translated_from` returns of a corpus that was made from a translated one; or nothing.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class ImportReport:
     dropped: dict[str, Counter[str]] = field(default_factory=lambda: {where: Counter() for where in (INPUT, *SPLITS)})
     checksum: str = ""
     synthetic: str = ""
+    translated: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for language in (self.source,) if self.kind == MONOLINGUAL else (self.source, self.target):
@@ -64,11 +66,17 @@ class ImportReport:
         """Pairs or lines read: those kept and those dropped."""
         return sum(self.kept.values()) + sum(reasons.total() for reasons in self.dropped.values())
 
+    def inherit(self, corpus: ParallelCorpus) -> None:
+        """Record by whom the text of the corpus was made from which this one is made."""
+        self.synthetic, self.translated = synthetic_language(corpus), translated_from(corpus)
+
     def save(self, folder: Path) -> None:
         """Compute the checksum of the corpus in `folder` and write the report there."""
         self.checksum = self._open(folder).checksum()
         entries = asdict(self) | {"read": self.read}
         entries["dropped"] = {where: dict(reasons) for where, reasons in self.dropped.items() if reasons}
+        if not self.translated:
+            del entries["translated"]
         write_text(folder / REPORT, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
 
     def _open(self, folder: Path) -> ParallelCorpus | MonolingualCorpus:
@@ -83,9 +91,9 @@ def synthetic_language(corpus: ParallelCorpus) -> str:
 
 
 def translated_from(corpus: ParallelCorpus) -> dict[str, Any]:
-    """Return run, weights and text of which a corpus has the translations, as its `import.json` says; or nothing."""
+    """Return run, weights and text of which a corpus has translations, as its `import.json` says; or nothing."""
     report = _report(corpus)
-    return report["origin"] if report.get("kind") == "translated" else {}
+    return report["origin"] if report.get("kind") == "translated" else report.get("translated", {})
 
 
 def _report(corpus: ParallelCorpus) -> dict[str, Any]:

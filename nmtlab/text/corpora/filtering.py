@@ -28,7 +28,7 @@ from nmtlab.text.corpora.cleaning import (
     rejection_reason,
 )
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import ImportReport, copy_held_out, synthetic_language
+from nmtlab.text.corpora.corpus_builder import ImportReport, copy_held_out
 from nmtlab.text.corpora.lines import is_blank, new_folder, write_pairs
 from nmtlab.text.corpora.similar import Similar
 
@@ -170,7 +170,7 @@ def filter_corpus(folder: Path | str, corpus: ParallelCorpus, chosen: Filter, fo
         CorpusError: `folder` exists, no pair is kept, or the corpus cannot be read.
     """
     report = ImportReport("filter", {"corpus": corpus.name}, *corpus.direction, chosen.options)
-    report.synthetic = synthetic_language(corpus)
+    report.inherit(corpus)
     with new_folder(folder) as temporary:
         source, target = (temporary / f"train.{code}" for code in corpus.direction)
         kept = write_pairs(source, target, filtered(corpus, chosen, found))

@@ -9,7 +9,7 @@ import numpy as np
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import ImportReport, copy_held_out, synthetic_language
+from nmtlab.text.corpora.corpus_builder import ImportReport, copy_held_out
 from nmtlab.text.corpora.lines import is_blank, new_folder, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.noise.kinds import NOISES, Kind, Noise
@@ -65,7 +65,7 @@ def add_noise(
     noise = _noise(corpus, kind, third)
     origin = {"corpus": corpus.name} | ({"third": f"{third.name}:{third.language}"} if third else {})
     report = ImportReport("noise", origin, *corpus.direction, {"kind": kind, "share": share, "seed": seed})
-    report.synthetic = synthetic_language(corpus)
+    report.inherit(corpus)
     clean = list(corpus.pairs("train"))
     with new_folder(folder) as temporary:
         source, target = (temporary / f"train.{code}" for code in corpus.direction)
