@@ -160,6 +160,14 @@ def test_all_heads_are_in_reading_order(systems):
     assert in_order(past, "attended_position", "attended_piece") == ["<s>", *TARGET.split()]
 
 
+def test_a_run_that_plans_lengths_reads_all_but_the_word_that_it_writes_last(both, tiny_recipe, tmp_path):
+    short = {"model.plan_length": True, "text.reversed_target": True, "training.max_evaluations": 1}
+    run = train("planned", tiny_recipe.with_changes(short), both.corpus, Workspace(tmp_path))
+    past = all_heads(run, SOURCE, TARGET)[lambda found: found["kind"] == "decoder self-attention"]
+    assert in_order(past, "position", "piece") == TARGET.split()
+    assert in_order(past, "attended_position", "attended_piece") == ["<s>", *TARGET.split()[1:]]
+
+
 def test_a_chosen_position_is_that_of_the_token_as_it_is_read(systems):
     ours, plain = systems
     position, there = 1, LAST - 1
