@@ -70,6 +70,7 @@ def test_a_run_can_be_moved_and_names_no_path(run, system, tmp_path):
         moved.rename(run.folder)
 
 
+@pytest.mark.full
 def test_the_same_training_gives_the_same_weights_and_translations(run, system, tiny_corpus, workspace):
     again = train_phrase("again", RECIPE, tiny_corpus, workspace)
     for name in ("phrase/phrase.json", "phrase/lm", "phrase/lm.weights"):

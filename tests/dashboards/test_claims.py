@@ -256,7 +256,7 @@ def test_chosen_runs_lead_to_the_pages_that_can_show_them_with_those_that_they_c
     turkish = [names[1], names[3]]
     assert {page_of(link): runs_of(link) for link in links} == {
         **dict.fromkeys(("norms", "logits", "attention", "dynamics", "gradients"), turkish),
-        **dict.fromkeys(("search", "searches", "detached", "translate"), turkish),
+        **dict.fromkeys(("search", "searches", "reranking", "detached", "pruning", "translate"), turkish),
         "lexicon": [names[3]],
         "depth": [names[2]], "compare": [names[0]], "correct": [names[1]],
     }  # fmt: skip

@@ -113,11 +113,12 @@ def _fill_caches() -> None:
     That page reads on which machine each run was trained, and draws, without computing on several threads, which
     no fork survives.
     """
+    from importlib import import_module
+
     from ipywidgets import Widget
 
     from nmtlab.dashboards.frame.about import pages
     from nmtlab.dashboards.frame.runs import RunChooser
-    from nmtlab.dashboards.pages.tables import tables_page
     from nmtlab.workspace import Workspace
 
     with suppress(Exception):  # the page says what is damaged
@@ -125,7 +126,7 @@ def _fill_caches() -> None:
         for page in pages():
             if page.needs is not None:
                 RunChooser(workspace, page.needs)
-        tables_page(workspace)
+        import_module("nmtlab.dashboards.pages.tables").tables_page(workspace)
     Widget.close_all()  # a kernel would send them to its page
 
 

@@ -137,6 +137,7 @@ def test_a_table_that_was_saved_in_the_workspace_comes_first(tmp_path, monkeypat
     assert table_view("table-3.8", metric="dev-bleu").frame["mean"].tolist() == pytest.approx(wanted.tolist())
 
 
+@pytest.mark.full
 def test_a_table_with_a_baseline_is_shown_by_its_differences():
     view = table_view("table-3.6")
     lines = summary(CELLS.read(RESULTS / "table-3.6.small.csv"), find_table("table-3.6"))
