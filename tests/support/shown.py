@@ -18,7 +18,8 @@ _DRAWN = """() => {
   const opened = document.querySelector('.nmtlab-page [data-answered]');
   return opened && seen.length && seen.every((part) => part.dataset.drawn);
 }"""
-_TRACES = """(div) => {
+_TRACES = """async (div) => {
+  for (let tries = 0; tries < 600 && !div._fullData; tries++) await new Promise((go) => setTimeout(go, 100));
   const plain = (v) => (ArrayBuffer.isView(v) ? Array.from(v) : Array.isArray(v) ? v.map(plain) : v);
   const kept = ['type', 'name', 'mode', 'x', 'y', 'z', 'customdata'];
   return div._fullData.map((trace) =>
