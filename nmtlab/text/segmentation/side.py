@@ -10,8 +10,7 @@ import numpy as np
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
-Token = TypeVar("Token", bound=int | str)
-"""An id, or a type."""
+T = TypeVar("T", bound=int | str)
 
 _ENDS = ([EOS], [SPECIALS[EOS]])
 
@@ -96,7 +95,7 @@ class Side:
         """Return the type of each of `ids` as they are read, without padding, BOS and EOS."""
         return self.vocabulary.tokens(self.turned(_inner(ids)))
 
-    def turned(self, tokens: Sequence[Token]) -> list[Token]:
+    def turned(self, tokens: Sequence[T]) -> list[T]:
         """Return tokens, ids or types, as they are read, given as a model writes them, or the other way round."""
         return [tokens[place] for place in self.reading_order(tokens)] if self.reversed else list(tokens)
 
