@@ -42,7 +42,7 @@ def scores(page: RerankingPage) -> dict[str, list[float]]:
 
 def test_the_figure_has_the_scores_of_the_stored_lists_by_the_weights(page, here):
     run = open_run("whole", here)
-    corpus = page._texts["tiny dev"].corpus
+    corpus = page.text.text.corpus
     lists = n_best_lists(run, corpus, "dev", 4, sample=6)
     page.weights["length"].value = -1.0
     found = scores_of_orders(lists, {"log-prob": 1.0, "length": -1.0, "chrf": 0.0})
@@ -79,7 +79,7 @@ def test_a_second_run_and_a_language_model_are_features_once_they_are_chosen(pag
     shown = page.candidates.frame
     assert {"second log p(y|x)", "log p(y)"} <= set(shown.columns)
     run = page.system.run
-    model = LanguageModel(run, page._texts["tiny dev"].corpus.lines("train", "en"))
+    model = LanguageModel(run, page.text.text.corpus.lines("train", "en"))
     assert shown["log p(y)"].tolist() == [round(one, 2) for one in model.log_probs(shown["text"])]
     page.model.value = False
     assert "log p(y)" not in page.candidates.frame

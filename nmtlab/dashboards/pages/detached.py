@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.findings import legible
-from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, most_detached, source_share_figure
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.fold import Fold
@@ -15,8 +13,8 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.systems import described_runs, left_out, of_one_pair
+from nmtlab.dashboards.parts.text_menu import TextMenu
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import offer
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -50,10 +48,9 @@ class DetachedPage(Page):
     """The source's share of each translation, and the translations by it; computed sentence by sentence, and stored."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace, self._texts = workspace, dict[str, Text]()
         self._listed = pd.DataFrame()
         self.runs = RunChooser(workspace, PAGE.needs, FIRST)
-        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
+        self.text = TextMenu(workspace)
         self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
         self.table = Table("Translations that depend least on their source first: select one", "one", "30em")
         self.selection = Selection(PAGE, (), (self.table,))
@@ -73,13 +70,11 @@ class DetachedPage(Page):
     @property
     def _shown(self) -> list[Run]:
         """The runs that translate in the direction of the chosen text, opened in it."""
-        text = self._texts.get(self.text.value or "")
+        text = self.text.text
         return of_one_pair(self.runs.chosen, text.corpus.direction) if text else []
 
     def _offer(self) -> None:
-        runs = of_one_pair(self.runs.chosen)
-        self._texts = by_title(text for run in runs for text in texts(run, self._workspace))
-        offer(self.text, tuple(self._texts))
+        self.text.fill(of_one_pair(self.runs.chosen))
 
     def _show(self) -> None:
         """Show what is stored, and compute the rest in the background."""
@@ -101,8 +96,7 @@ class DetachedPage(Page):
 
     @property
     def _asked(self) -> dict[str, object]:
-        text = self._texts[self.text.value]
-        return {"corpus": text.corpus, "split": text.split, "sample": _SAMPLE}
+        return {**self.text.arguments, "sample": _SAMPLE}
 
     def _draw(self) -> None:
         stored = {run.label: SOURCE_SHARE.stored(run, **self._asked) for run in self._shown}
@@ -111,18 +105,19 @@ class DetachedPage(Page):
             found = pd.concat(known, ignore_index=True)
             table = most_detached(found).round(2)
             self._listed = table.set_index(pd.Index(map(_key, table["run"], table["line"])))
-            subtitle = described_runs(self._shown, self.text.value)
+            subtitle = described_runs(self._shown, str(self.text.value))
             self.answer.say(SOURCE_SHARE.finding(found))
             self.chart.show(with_subtitle(source_share_figure(found), subtitle))
             shown = self._listed["translation"].map(legible)
             self.table.show(self._listed.assign(translation=shown)[list(_NAMES)].rename(columns=_NAMES))
 
     def _offer_tokens(self) -> None:
-        if self.table.value is None:
+        text = self.text.text
+        if self.table.value is None or text is None:
             return
         row = self._listed.loc[self.table.value]
-        text, run = self._texts[self.text.value], next(run for run in self._shown if run.label == row["run"])
-        where = Sentence(row["source"], self.text.value, int(row["line"]), text, text.corpus.direction)
+        run = next(run for run in self._shown if run.label == row["run"])
+        where = Sentence(row["source"], str(self.text.value), int(row["line"]), text, text.corpus.direction)
         lines = [
             Line("source", "source", run.pipeline.source_pieces(row["source"])),
             Line(row["run"], "target", run.pipeline.target.tokenizer.split(row["translation"])),

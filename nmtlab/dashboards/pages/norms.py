@@ -1,6 +1,5 @@
 """Norms and frequency (thesis Figure 3.2)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,6 @@ import pandas as pd
 
 from nmtlab.analysis.access.needs import NEURAL, NORMS
 from nmtlab.analysis.access.opened import output_type_of
-from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
@@ -24,7 +22,8 @@ from nmtlab.dashboards.frame.systems import described_runs, mentioned, system_of
 from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.parts.projection import VectorProjection
 from nmtlab.dashboards.parts.system_menu import SystemMenu
-from nmtlab.dashboards.widgets.controls import button, columns, offer, row
+from nmtlab.dashboards.parts.text_menu import TextMenu
+from nmtlab.dashboards.widgets.controls import button, columns, row
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
@@ -53,14 +52,12 @@ class NormsPage(Page):
     """Norms of word vectors by frequency, nearest neighbours of a word, vectors in the plane, and confused names."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._texts: Mapping[str, Text] = {}
         none = "No runs yet: train one on the page Train."
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, none=none)
         self.norms = ViewSection(self._norms, ("runs",), "Rank correlation with frequency", digits=2)
         self.uncounted = Note()
         self.system = SystemMenu(self.runs)
-        self.text = widgets.Dropdown(description="Text", options=[])
+        self.text = TextMenu(workspace)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words", pick="one")
         self.projection = VectorProjection(self.guarded)
@@ -99,14 +96,7 @@ class NormsPage(Page):
         super().__init__(PAGE, state, sections, body, [self.runs, self.word], self.runs.refresh)
 
     def _offer_texts(self) -> None:
-        """Offer the texts of the language pair of the chosen system."""
-        self._texts = {}  # if one of them is damaged
-        self._texts = by_title(text for run in self.system.of_its_pair for text in texts(run, self._workspace))
-        offer(self.text, tuple(self._texts))
-
-    @property
-    def _chosen_text(self) -> Text | None:
-        return self._texts.get(self.text.value or "")
+        self.text.fill(self.system.of_its_pair)
 
     def _name_uncounted(self) -> None:
         if uncounted := [run for run in self.runs.chosen if not run.pipeline.counts_known]:
@@ -123,7 +113,7 @@ class NormsPage(Page):
 
     def _project(self) -> None:
         runs = self.system.of_its_pair if self.projection.of_states else self.system.able
-        self.projection.draw([run for run in runs if run.pipeline.counts_known], self._chosen_text)
+        self.projection.draw([run for run in runs if run.pipeline.counts_known], self.text.text)
 
     def _clicked(self, point: dict[str, Any]) -> None:
         """Look at the system of a word that is clicked."""
@@ -154,7 +144,7 @@ class NormsPage(Page):
 
     def _find_names(self) -> None:
         self.tell("")
-        text, run = self._chosen_text, self.system.run
+        text, run = self.text.text, self.system.run
         if text is None or run is None:
             raise NmtlabError(
                 "no text of these runs is available", "select a run with its corpus here or with packed sentences"

@@ -6,7 +6,6 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.findings import percent
-from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.lexical.pruning import EVERY, PRUNED, PRUNING, PUBLISHED, SHARES, SHOWN, at_share, pruning_figure
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
@@ -14,8 +13,8 @@ from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import described_runs, left_out, of_one_pair
+from nmtlab.dashboards.parts.text_menu import TextMenu
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import offer
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
@@ -52,9 +51,8 @@ class PruningPage(Page):
     """BLEU by the share that is pruned, and the loss of tokens by their frequency; computed in steps, and stored."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace, self._texts = workspace, dict[str, Text]()
         self.runs = RunChooser(workspace, PAGE.needs, FIRST)
-        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
+        self.text = TextMenu(workspace)
         shares = [(percent(share), share) for share in SHARES[1:]]
         self.share = widgets.Dropdown(description="Pruned", options=shares, value=SHOWN)
         self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
@@ -74,12 +72,11 @@ class PruningPage(Page):
     @property
     def _shown(self) -> list[Run]:
         """The runs that translate in the direction of the chosen text, opened in it."""
-        text = self._texts.get(self.text.value or "")
+        text = self.text.text
         return of_one_pair(self.runs.chosen, text.corpus.direction) if text else []
 
     def _offer(self) -> None:
-        self._texts = by_title(text for run in of_one_pair(self.runs.chosen) for text in texts(run, self._workspace))
-        offer(self.text, tuple(self._texts))
+        self.text.fill(of_one_pair(self.runs.chosen))
 
     def _begin(self) -> None:
         """Say what is stored, and compute the rest in the background."""
@@ -102,8 +99,7 @@ class PruningPage(Page):
 
     @property
     def _asked(self) -> dict[str, object]:
-        text = self._texts[self.text.value]
-        return {"corpus": text.corpus, "split": text.split, "sample": _SAMPLE}
+        return {**self.text.arguments, "sample": _SAMPLE}
 
     def _known(self) -> pd.DataFrame:
         """Return what is stored of the shown runs."""

@@ -8,7 +8,7 @@ import ipywidgets as widgets
 
 from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import DECODING
-from nmtlab.analysis.access.texts import Text, by_title, corpus_of, texts
+from nmtlab.analysis.access.texts import corpus_of
 from nmtlab.analysis.search.length_scores import LENGTH_SCORES, length_scores_figure
 from nmtlab.analysis.search.n_best import N_BEST, SCORED_BY, LanguageModel, Lists, n_best_lists
 from nmtlab.analysis.search.reranking import (
@@ -27,6 +27,7 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import described_runs
 from nmtlab.dashboards.parts.system_menu import SystemMenu
+from nmtlab.dashboards.parts.text_menu import TextMenu
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
@@ -71,14 +72,14 @@ class RerankingPage(Page):
     """The scores of reordered n-best lists, the lists themselves, and what a reward for length does to them."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace, self._texts = workspace, dict[str, Text]()
+        self._workspace = workspace
         self._models: dict[tuple[str, str], LanguageModel] = {}
         self._lists: Lists | None = None
         self.runs = RunChooser(workspace, PAGE.needs, FIRST)
         self.system = SystemMenu(self.runs)
-        self.text, self.channel, self.second = (
-            widgets.Dropdown(description=name, options=[], layout={"width": "100%"})
-            for name in ("Text", "Channel", "Second")
+        self.text = TextMenu(workspace)
+        self.channel, self.second = (
+            widgets.Dropdown(description=name, options=[], layout={"width": "100%"}) for name in ("Channel", "Second")
         )
         self.model = widgets.Checkbox(description="language model of the training text", indent=False)
         self.weights = {
@@ -124,13 +125,12 @@ class RerankingPage(Page):
     @property
     def _run(self) -> Run | None:
         """The run whose lists are shown, in the direction of the chosen text."""
-        text, run = self._texts.get(self.text.value or ""), self.system.run
+        text, run = self.text.text, self.system.run
         return run.directed(*text.corpus.direction) if text and run else None
 
     def _offer_texts(self) -> None:
         run = self.system.run
-        self._texts = by_title(texts(run, self._workspace)) if run else {}
-        offer(self.text, tuple(self._texts))
+        self.text.fill([run] if run else [])
         show_if(len(self.system.options) > 1, self.system)
 
     def _offer_features(self) -> None:
@@ -169,8 +169,7 @@ class RerankingPage(Page):
 
     @property
     def _asked(self) -> dict[str, Any]:
-        text = self._texts[self.text.value]
-        return {"corpus": text.corpus, "split": text.split, "size": _SIZE, "sample": _SAMPLE}
+        return {**self.text.arguments, "size": _SIZE, "sample": _SAMPLE}
 
     def _find(self) -> None:
         """Read the lists, or compute what is missing of them in the background."""

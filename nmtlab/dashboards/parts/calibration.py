@@ -6,11 +6,12 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.needs import unmet
-from nmtlab.analysis.access.texts import Text, by_title, texts
+from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.search.calibration import CALIBRATION, PREDICTED, calibration_errors, reliability_figure
 from nmtlab.dashboards.frame.systems import described_runs, left_out, of_one_pair
+from nmtlab.dashboards.parts.text_menu import TextMenu
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import offer, show_if
+from nmtlab.dashboards.widgets.controls import show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Guarded, Work
@@ -39,25 +40,22 @@ class Calibration(widgets.VBox):
     """
 
     def __init__(self, workspace: Workspace, guarded: Guarded) -> None:
-        self._workspace, self._texts = workspace, dict[str, Text]()
         self.fresh = False
-        self.text = widgets.Dropdown(description="Text", options=[], layout={"width": "100%"})
+        self.text = TextMenu(workspace)
         self.answer, self.chart, self.note, self._work = Answer(), Chart(), Note(), Work(guarded)
         self.table = Table("The expected calibration error of each prediction")
         super().__init__([self.text, self._work, self.answer, self.chart, self.note, self.table])
 
     def offer(self, runs: Sequence[Run]) -> None:
         """Offer the texts of those runs that can be forced to produce them."""
-        able = of_one_pair(_able(runs))
-        self._texts = by_title(text for run in able for text in texts(run, self._workspace))
-        offer(self.text, tuple(self._texts))
-        show_if(self._texts, self.text)
+        self.text.fill(of_one_pair(_able(runs)))
+        show_if(self.text.options, self.text)
 
     def show(self, runs: Sequence[Run]) -> None:
         """Show what is stored of some runs, and compute the rest in the background."""
         self.clear()
         self.fresh = True
-        text = self._texts.get(self.text.value or "")
+        text = self.text.text
         if text is None:
             self.note.say(_NONE if runs else "")
             return
