@@ -32,7 +32,9 @@ _REMEDIES = {
     errno.EBADF: "leave it open, or name a file",
 }
 
-_NO_MEMORY = re.compile(r"out of memory|DefaultCPUAllocator|Storage size calculation overflowed|std::bad_alloc")
+_NO_MEMORY = re.compile(
+    "out of memory|DefaultCPUAllocator|Storage size calculation overflowed|std::bad_alloc|could not create a primitive"
+)  # the last is oneDNN's, which found no room for a kernel
 _AMOUNT = re.compile(r"allocate (\d+(?:\.\d+)? (?:bytes|[KMGTPE]iB))")
 _NO_THREADS = "Resource temporarily unavailable"
 

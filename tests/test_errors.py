@@ -42,6 +42,7 @@ MEMORY = {
     "torch, its sizes": lambda: torch.empty(10**10, 10**10),
     "numpy": lambda: np.empty(10**15),
     "python": lambda: bytearray(10**17),
+    "oneDNN": lambda: (_ for _ in ()).throw(RuntimeError("could not create a primitive")),
     "the system": lambda: (_ for _ in ()).throw(OSError(errno.ENOMEM, "Cannot allocate memory")),
 }
 

@@ -223,8 +223,24 @@ class ExternalCorpus:
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
+class _Derived:
+    """A corpus made from another one, `whole`, in its direction."""
+
+    whole: "Corpus"
+
+    @property
+    def source(self) -> str:
+        """Code of the source language."""
+        return self.whole.source
+
+    @property
+    def target(self) -> str:
+        """Code of the target language."""
+        return self.whole.target
+
+
 @dataclass(frozen=True)
-class FirstPairs:
+class FirstPairs(_Derived):
     """The first training pairs of a corpus, with all of its dev and test.
 
     Args:
@@ -240,16 +256,6 @@ class FirstPairs:
         """Its name in the workspace, with its direction if that is not the corpus' usual one."""
         direction = f".{self.source}-{self.target}" if isinstance(self.whole, Directed) else ""
         return f"{self.whole.name}-first-{self.train}{direction}"
-
-    @property
-    def source(self) -> str:
-        """Code of the source language."""
-        return self.whole.source
-
-    @property
-    def target(self) -> str:
-        """Code of the target language."""
-        return self.whole.target
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.
@@ -282,7 +288,7 @@ class FirstPairs:
 
 
 @dataclass(frozen=True)
-class TranslatedCorpus:
+class TranslatedCorpus(_Derived):
     """The training sources of a corpus with their translations by a run, and dev and test of the corpus.
 
     Args:
@@ -300,16 +306,6 @@ class TranslatedCorpus:
         """Its name in the workspace; the name of a run on the same corpus begins with that of the corpus."""
         by = self.by.removeprefix(f"{self.whole.name}.")
         return f"{self.whole.name}.by-{by}{'.nearest' if self.nearest else ''}"
-
-    @property
-    def source(self) -> str:
-        """Code of the source language."""
-        return self.whole.source
-
-    @property
-    def target(self) -> str:
-        """Code of the target language."""
-        return self.whole.target
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.
