@@ -16,6 +16,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.training.derived import prune_run
 
 SAMPLE = 4
@@ -39,7 +40,8 @@ def forced(run: Run, corpus) -> tuple[np.ndarray, list[str]]:
         ids = system.pipeline.target_ids(target)
         ((_, one),) = forced_decode_all(system.model, [system.pipeline.source_ids(source)], [ids])
         values += one.log_probs[:-1].tolist()
-        buckets += [bucket_names(EDGES)[bucket_of(count, EDGES)] for count in system.pipeline.target.counts[ids[:-1]]]
+        counts = system.pipeline.target.counts
+        buckets += [None if one == UNK else bucket_names(EDGES)[bucket_of(counts[one], EDGES)] for one in ids[:-1]]
     return np.array(values), buckets
 
 

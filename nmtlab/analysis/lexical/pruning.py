@@ -33,6 +33,7 @@ from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.translation import Translator
 
 SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -46,6 +47,8 @@ EDGES = (0, 5, 20, 100)
 
 EVERY = "all"
 """The `frequency` of the row of all tokens."""
+
+_NO_BUCKET = -1
 
 SHOWN = 0.8
 """The share at which words are compared by their frequency, unless another is asked for."""
@@ -75,10 +78,11 @@ def losses(
         start: index of the first of these settings to yield, from 0.
 
     Yields:
-        A row for all tokens and one for each bucket of `EDGES` that has some: `pruned`, a key of `PRUNED`; `share` of
-        their values; `zeros`, the share of those of all matrices that are then 0; `frequency` of the tokens in the
-        training text, `all` for all; `tokens` of the references, without EOS; `log_prob`, their mean, in nats; and
-        `bleu` (sacrebleu) with the run's search, in the row for all tokens where all matrices are pruned, else NaN.
+        A row for all tokens and one for each bucket of `EDGES` that has some, UNKs being in none: `pruned`, a key of
+        `PRUNED`; `share` of their values; `zeros`, the share of those of all matrices that are then 0; `frequency` of
+        the tokens in the training text, `all` for all; `tokens` of the references, without EOS; `log_prob`, their mean,
+        in nats; and `bleu` (sacrebleu) with the run's search, in the row for all tokens where all matrices are pruned,
+        else NaN.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -112,8 +116,8 @@ def _log_probs(system: Translator[TranslationModel], pairs: Sequence[Pair]) -> l
     values, buckets = [np.empty(0)], [np.empty(0)]
     for place, forced in forced_decode_all(system.model, [one for one, _ in both], [other for _, other in both]):
         values.append(forced.log_probs[:-1])
-        counts = system.pipeline.target.counts[both[place][1][:-1]]
-        buckets.append(np.array([bucket_of(count, EDGES) for count in counts]))
+        counts, ids = system.pipeline.target.counts, both[place][1][:-1]
+        buckets.append(np.array([_NO_BUCKET if one == UNK else bucket_of(counts[one], EDGES) for one in ids]))
     found, bucket = np.concatenate(values), np.concatenate(buckets)
     each = {name: bucket == of for of, name in enumerate(bucket_names(EDGES))}
     groups = {EVERY: np.ones(len(found), bool), **{name: some for name, some in each.items() if some.any()}}

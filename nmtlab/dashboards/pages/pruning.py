@@ -38,8 +38,8 @@ _NO_TEXT = "No text of these runs is here: open a workspace with their corpus, o
 _READ = (
     f"{_SAMPLE} sentences of the text, at most. The same share of every matrix is set to 0, and nothing is trained "
     f"again. See, Luong and Manning (2016) take {percent(PUBLISHED)} from a model of 216 M weights at hardly any loss. "
-    "On the right, tokens of the references: solid without values of word vectors, dotted without values of the "
-    "network between them."
+    "On the right, tokens of the references but UNKs: solid without values of word vectors, dotted without values of "
+    "the network between them."
 )
 _NAMES = {
     "run": "run", "pruned": "pruned", "share": "of its values, %", "zeros": "of all values, %", "bleu": "BLEU",
