@@ -54,7 +54,8 @@ _NO_TEXT = "No text of this run is here: open a workspace with its corpus, or ch
 _READ = (
     f"{_SIZE} candidates of {_SAMPLE} sentences, at most. The weight of log p(y|x) stays 1, as only ratios matter. The "
     "best and the worst candidate have the highest and the lowest sentence chrF. Weights chosen by these scores fit "
-    "this text: 'nmtlab rerank RUN' tunes them on dev and scores test, with p from 1,000 resampled texts, not from 200."
+    "this text: 'nmtlab rerank RUN' tunes them on dev and scores test. p is from 200 resampled "
+    "texts here, from 1,000 there."
 )
 _MORE = "A chosen run that translates back adds log p(x|y), the noisy channel; another one its log p(y|x)."
 _PUBLISHED = (
