@@ -63,10 +63,8 @@ if [ "${1:-}" = test ]; then
     "$venv/bin/python" -m mypy
     # Two processes of one thread each: two contended threads are slower than one. Each has whole files.
     export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
-    # One that took too much CPU time in CI is run once more, since other work on the core counts.
     run_tests() {
-        "$venv/bin/python" -m pytest -n 2 --dist loadfile --durations=25 \
-            --reruns 1 --only-rerun "seconds of CPU time" "$@"
+        "$venv/bin/python" -m pytest -n 2 --dist loadfile --durations=25 "$@"
     }
     case "${2:-}" in
     "") run_tests -p no:nbval -m "not full" ;;

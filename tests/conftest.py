@@ -48,35 +48,6 @@ def write_split(folder: Path, split: str, count: int, seed: int) -> None:
     )
 
 
-MOST_SECONDS = 3.0
-"""Of CPU time on an ordinary core, its children's included, that a test of the quick tier may take."""
-
-
-def cpu_seconds() -> float:
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
-def slowness() -> float:
-    """Return how much slower this core is, just now, than an ordinary one, which adds ten million times in a second."""
-    before, total = cpu_seconds(), 0
-    for number in range(10_000_000):
-        total += number
-    return max(1.0, cpu_seconds() - before)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """In CI, fail a test of the quick tier that takes too long; it is run once more."""
-    before = cpu_seconds()
-    result = yield
-    taken = cpu_seconds() - before
-    quick = "CI" in os.environ and not item.get_closest_marker("full")
-    if quick and taken > MOST_SECONDS and taken > MOST_SECONDS * slowness():
-        pytest.fail(f"took {taken:.1f} seconds of CPU time: make it faster, or mark it with @pytest.mark.full")
-    return result
-
-
 @pytest.fixture(scope="session")
 def make_corpus(tmp_path_factory) -> Callable[[], Path]:
     """Make a corpus of its own for a test that spoils it."""

@@ -25,4 +25,5 @@ def test_there_are_formulas_and_a_command_that_mathml_lacks_is_an_error():
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
 def test_every_formula_can_be_shown(page):
     for formula in formulas(page):
-        latex2mathml.tex2mathml(formula)
+        shown = latex2mathml.tex2mathml(formula)
+        assert "<msqrt" not in shown  # needs a font that a reader may lack: write x^{1/2}
