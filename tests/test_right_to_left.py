@@ -79,6 +79,7 @@ def systems(both) -> tuple[Translator, Translator]:
     return open_model(both.run), open_model(both.plain)
 
 
+@pytest.mark.full
 def test_it_is_bit_for_bit_an_ordinary_run_of_reversed_targets(both):
     assert both.run.checkpoints.digest == both.plain.checkpoints.digest
     assert both.run.pipeline.checksum() != both.plain.pipeline.checksum()

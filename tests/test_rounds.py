@@ -76,6 +76,7 @@ def test_rounds_are_a_loop_over_training_and_translating(steps, settings, here, 
     assert [step.lines - step.dropped for step in steps] == [*kept, 0]
 
 
+@pytest.mark.full
 def test_the_target_side_is_always_real_text(steps, settings, here):
     for step in steps:
         for named in step.run.recipe.more_corpora:

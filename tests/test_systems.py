@@ -60,6 +60,7 @@ def test_a_neural_run_opens_as_a_system_with_a_model_that_lacks_nothing(copied):
     assert not any(weight.requires_grad for weight in system.model.parameters())
 
 
+@pytest.mark.full
 def test_a_phrase_based_run_opens_as_a_system_that_says_what_it_lacks(tiny_corpus, workspace):
     recipe = named_recipe("moses").with_changes({"model.tuning_evaluations": 0})
     run = train("phrases", recipe, tiny_corpus, workspace)

@@ -175,6 +175,7 @@ def test_many_links_of_a_word_do_not_change_the_distribution_nor_the_sink():
         assert not summarise(frames[1]).equals(summarise(frames[0]))
 
 
+@pytest.mark.full
 def test_the_peaks_of_a_test_text_are_those_of_the_links_of_its_aligner(runs, tiny_corpus):
     run = runs["words"]
     found = attention_shift(run, tiny_corpus, "test", reference_links(run.pipeline, tiny_corpus, "test"))

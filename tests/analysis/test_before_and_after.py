@@ -34,6 +34,7 @@ def low_rank(lineage) -> Run:
     return lineage.trained("low-rank", "fine-tune-lora")
 
 
+@pytest.mark.full
 def test_of_a_child_with_its_parents_weights_all_is_zero_and_nothing_changed(lineage, twin):
     weights = WEIGHT_CHANGE.view(twin)
     assert weights.finding == "twin: nothing changed."

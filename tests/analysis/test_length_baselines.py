@@ -93,6 +93,7 @@ def test_a_kernel_worked_out_by_hand():
     assert unknown == pytest.approx(np.full(10, 0.1), abs=1e-6)
 
 
+@pytest.mark.full
 def test_the_training_lengths_are_those_within_the_limits_of_the_recipe(planned, tiny_corpus):
     found = trained_lengths(planned, tiny_corpus)
     pairs = [(len(source.split()), len(target.split())) for source, target in tiny_corpus.pairs("train")]

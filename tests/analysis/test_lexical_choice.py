@@ -56,6 +56,7 @@ def numbers(run: Run, corpus: ParallelCorpus) -> dict[str, tuple[float, int]]:
     return {line.quantity: (line.value, line.count) for line in lexical_choice(run, corpus).itertuples(index=False)}
 
 
+@pytest.mark.full
 def test_each_number_is_that_of_its_own_analysis(runs, corpus):
     run, links = runs["tied"], gold_links(corpus, "test")
     found = numbers(run, corpus)

@@ -189,6 +189,7 @@ def test_words_are_drawn_as_text_and_not_as_tags():
     assert all(plain(HOSTILE) in text for text in figure.layout.xaxis.ticktext)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_steps_add_up_to_the_difference_of_the_logits(name):
     frame = decompose(random_system(name), "olim Entoni Fauchi", "says Anthony Fauci", 2, top=8)

@@ -50,6 +50,7 @@ def by_hand(run: Run, source: str, target: str, hidden: int | None) -> list[floa
     return found
 
 
+@pytest.mark.full
 @needs_gallery
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_hidden_word_has_no_weight_at_any_step_and_the_others_share_it(tied, losses, place):

@@ -88,6 +88,7 @@ def test_a_second_call_decodes_nothing_and_other_weights_of_the_run_decode_again
         n_best_lists(run, tiny_corpus, split="dev", size=3, search=SEARCH)
 
 
+@pytest.mark.full
 def test_the_channel_scores_the_source_given_the_candidate(run, back, tiny_corpus):
     found = n_best_lists(run, tiny_corpus, **ASKED, channel=back).found
     sources = np.array(list(tiny_corpus.lines("dev", "de")), dtype=object)[found["line"] - 1].tolist()

@@ -45,6 +45,7 @@ def forced(run: Run, corpus) -> tuple[np.ndarray, list[str]]:
     return np.array(values), buckets
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("share", [0.0, 0.4, 0.9])
 def test_where_all_matrices_are_pruned_the_numbers_are_those_of_the_pruned_run(
     share, found, run, tiny_corpus, tmp_path

@@ -31,6 +31,7 @@ def without_gold(corpus: ParallelCorpus, folder) -> ParallelCorpus:
     return ParallelCorpus.open(folder, "qad", "en")
 
 
+@pytest.mark.full
 def test_an_artificial_language_has_its_true_links(grown, run):
     assert has_gold_links(grown, "test")
     assert reference_links(run.pipeline, grown, "test") == gold_links(grown, "test")

@@ -54,6 +54,7 @@ def loss_alone(run: Run, source: str, target: str) -> float:
     return -forced.log_probs[:-1].sum()
 
 
+@pytest.mark.full
 def test_references_have_their_loss_and_whether_training_had_as_long_a_target(short, tiny_corpus):
     """Against forced decoding of each alone; what is longer than 4 tokens was left out of training."""
     found = reference_losses(short, tiny_corpus, "dev")

@@ -79,6 +79,7 @@ def test_the_list_begins_with_the_translation_that_depends_least_on_its_source(t
     assert sorted(trace.x) == pytest.approx(sorted(100 * view.frame["source_share"]))
 
 
+@pytest.mark.full
 def test_the_share_of_a_text_is_of_all_its_sentences_together(trained, tiny_corpus, tmp_path):
     run = Run(shutil.copytree(trained[0].folder, tmp_path / "whole"))
     rows = SOURCE_SHARE.of(run, corpus=tiny_corpus)

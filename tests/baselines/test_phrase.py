@@ -37,6 +37,7 @@ def system(run):
     return open_phrase_system(run)
 
 
+@pytest.mark.full
 def test_a_language_translated_word_for_word_is_learned(system, tiny_corpus):
     sources, targets = zip(*tiny_corpus.pairs("test"), strict=True)
     texts = [translation.text for translation in system.translate(sources)]

@@ -40,6 +40,7 @@ def test_scores_before_and_after_and_new_words_are_told(nmtlab, documents, data)
     assert Run(data / "runs/whole").checkpoints.digest == digest
 
 
+@pytest.mark.full
 def test_rate_0_changes_nothing(nmtlab, documents):
     answer = json.loads(nmtlab("adapt", "whole", "documents", "--learning-rate", 0, "--json").out)
     before, after = answer["bleu"]

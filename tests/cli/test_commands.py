@@ -104,6 +104,7 @@ def test_a_run_is_scored_on_the_test_set_of_its_own_corpus(nmtlab, data, learned
     assert found.warnings == []
 
 
+@pytest.mark.full
 def test_translations_are_kept_and_read_again_where_nothing_has_changed(nmtlab, data):
     first = nmtlab("evaluate", "whole", "--split", "dev")
     (kept,) = (data / "runs/whole/translations").glob("dev-*.txt")

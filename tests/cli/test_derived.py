@@ -24,6 +24,7 @@ def kept(data, trained_kept) -> Run:
     return Run(shutil.copytree(trained_kept.folder, data / "runs/kept"))
 
 
+@pytest.mark.full
 def test_the_mean_of_checkpoints_is_a_complete_run(nmtlab, data, kept):
     (kept.folder / "checkpoints/kept-0000015.old.safetensors").touch()  # not the training's
     said = nmtlab("runs", "average", "kept", "--last", 2, "--name", "mean")

@@ -51,6 +51,7 @@ def many(nmtlab, data, upper, kept) -> Run:
     return Run(data / "runs" / "many")
 
 
+@pytest.mark.full
 def test_text_is_translated_into_the_language_that_is_asked_for(nmtlab, many):
     for words, direction, text in (
         ((), ("de", "en"), "ein hund"),

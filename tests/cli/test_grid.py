@@ -142,6 +142,7 @@ def scored(data, columns: dict[str, list[object]]) -> None:
     grid.write_text(grid.read_text(encoding="utf-8").removesuffix(COMET) + COMET, encoding="utf-8")
 
 
+@pytest.mark.full
 def test_translations_are_written_for_scores_from_elsewhere_and_wrong_scores_are_refused(nmtlab, data, tiny_corpus):
     write(data)
     assert nmtlab("grid", "mine.toml", "--translations", "out").code == 0

@@ -32,6 +32,7 @@ def uninterrupted(tmp_path_factory, tiny_corpus, tiny_recipe) -> Run:
     return train("whole", tiny_recipe, corpus, Workspace(tmp_path_factory.mktemp("uninterrupted")))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cache", ["kept", "empty"])
 def test_a_run_into_another_language_goes_on_exactly(cache, nmtlab, data, stopped, uninterrupted):
     if cache == "empty":
@@ -43,6 +44,7 @@ def test_a_run_into_another_language_goes_on_exactly(cache, nmtlab, data, stoppe
     assert stopped.log.g_values().equals(uninterrupted.log.g_values())
 
 
+@pytest.mark.full
 def test_a_training_after_such_a_resume_learns_from_the_right_text(
     nmtlab, data, stopped, uninterrupted, reversed_corpus, tiny_recipe
 ):
@@ -52,6 +54,7 @@ def test_a_training_after_such_a_resume_learns_from_the_right_text(
     assert again.log.metrics("train")[EXACT].equals(uninterrupted.log.metrics("train")[EXACT])
 
 
+@pytest.mark.full
 def test_a_run_on_several_corpora_goes_on_with_resume_alone(nmtlab, data, tiny_corpus, tiny_recipe):
     shutil.copytree(tiny_corpus.folder, data / "corpora/more")
     tiny_recipe.save(data / "tiny.toml")
@@ -75,6 +78,7 @@ def test_another_direction_is_refused(nmtlab, stopped):
     assert stopped.status == "stopped"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -92,6 +96,7 @@ def test_what_would_make_another_training_is_refused(words, problem, nmtlab, sto
     assert stopped.status == "stopped"
 
 
+@pytest.mark.full
 def test_the_whole_command_and_other_threads_are_accepted(nmtlab, data, tmp_path, stopped, uninterrupted):
     words = ("--recipe", tmp_path / "tiny.toml", "--set", "model.d_model=16", "--threads", "1", "--source", "en")
     assert nmtlab("train", "tiny", "--name", "stopped", "--resume", *words, "--target", "de").code == 0
@@ -126,6 +131,7 @@ def test_a_run_of_other_processes_is_not_resumed(nmtlab, stopped):
     assert "started with 2 processes, whose dropout differs from that of 1; resume it with 2 under torchrun" in said.err
 
 
+@pytest.mark.full
 def test_text_that_overlaps_is_trained_on_if_asked_for_and_the_run_says_so(nmtlab, data, make_corpus, tmp_path):
     folder = make_corpus()
     for language in ("de", "en"):

@@ -34,6 +34,7 @@ def expected(page: AttentionPage, method: str, instead: Instead | None = None) -
     return [frame["weight"].tolist() for frame in frames]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", EXPLANATIONS[1:])
 def test_the_heatmaps_show_the_chosen_method(page, method):
     page.explained.shown.value = method
@@ -46,6 +47,7 @@ def test_the_heatmaps_show_the_chosen_method(page, method):
     assert page.layer.layout.display == ""
 
 
+@pytest.mark.full
 def test_a_token_is_compared_with_another_word_until_the_sentence_changes(page):
     page._opened("?show=erasure&position=1&instead=was")
     assert page._message.value == ""
@@ -59,6 +61,7 @@ def test_a_token_is_compared_with_another_word_until_the_sentence_changes(page):
     assert page._message.value == ""
 
 
+@pytest.mark.full
 def test_only_systems_with_the_chosen_token_compare_it(page):
     page.said.value = "own"
     for place, compared in ((0, [True, True]), (1, [True, False])):  # <unk> <unk> a ..., and <unk> is never ...
@@ -67,6 +70,7 @@ def test_only_systems_with_the_chosen_token_compare_it(page):
         assert [", not was" in label for label in labels] == compared
 
 
+@pytest.mark.full
 def test_all_heads_of_a_transformer_and_a_click_on_one(page):
     assert page.heads.chart.layout.display == "none"
     assert page.heads.answer.value == "None of these runs is a Transformer."
@@ -106,6 +110,7 @@ def test_agreement_is_measured_once_and_stored_with_the_runs(page, monkeypatch):
     assert page.agreement._button.layout.display == "none"
 
 
+@pytest.mark.full
 def test_integrated_gradients_of_a_large_model_are_refused(page, monkeypatch):
     monkeypatch.setattr("nmtlab.dashboards.frame.systems._MAX_PARAMETERS", 1000)
     page.runs.table.choose([TIED])
@@ -115,6 +120,7 @@ def test_integrated_gradients_of_a_large_model_are_refused(page, monkeypatch):
     assert not drawn(page)
 
 
+@pytest.mark.full
 def test_the_page_opens_on_a_sentence_in_which_tied_attends_to_the_first_word_and_the_lexicon_to_the_aligned_ones():
     page = AttentionPage(Workspace.find())
     assert page.sentences.line == SENTENCE[1]

@@ -23,6 +23,7 @@ def page(lineage):
     return unfolded(make("changed", lineage.workspace))
 
 
+@pytest.mark.full
 def test_only_runs_that_went_on_from_another_are_offered(page):
     assert list(page.runs.table.frame.index) == ["child"]
     assert told(page) == ""

@@ -43,6 +43,7 @@ def test_scores_are_those_of_the_stored_translations_with_an_interval_of_the_sen
     assert page.outputs.frame["system"].tolist() == ["reference", "tied", "fixnorm-lex"]
 
 
+@pytest.mark.full
 def test_the_pair_can_be_turned_round(page):
     before = page.lines.frame["difference"]
     page.other.value, page.than.value = "tied", "fixnorm-lex"
@@ -74,6 +75,7 @@ def test_an_ngram_leads_to_the_sentences_that_have_it(page):
     assert f" {ngram} " in f" {spread} " or f" {ngram} " in f" {other} "
 
 
+@pytest.mark.full
 def test_the_words_of_a_sentence_are_marked_where_they_differ(page):
     page.lines.choose([page.lines.frame.index[0]])
     lines = {line["name"]: line for line in page.selection.lines}
@@ -85,6 +87,7 @@ def test_the_words_of_a_sentence_are_marked_where_they_differ(page):
     assert f"Line {page.lines.value}" in page.about_line.value
 
 
+@pytest.mark.full
 def test_a_run_of_another_pair_is_left_out_and_named(page):
     page.runs.table.choose([TIED, GALICIAN])
     assert "“small-gl-en, prenorm” translates gl-en" in page.hint.value
@@ -233,6 +236,7 @@ def test_scores_and_labels_from_elsewhere_are_shown_as_those_of_sentences(page):
     assert set(page.lines.frame["label"]) == {"news", "chat"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("chooser", "text", "said"),
     [

@@ -43,6 +43,7 @@ def first_line(here: Workspace, language: str) -> str:
     return (here.data / "corpora/tiny" / f"dev.{language}").read_text(encoding="utf-8").splitlines()[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["attention", "logits", "search"])
 def test_a_page_opens_a_run_in_the_direction_of_the_chosen_text(here, name):
     page = make(name, here)

@@ -69,6 +69,7 @@ def test_a_sentence_that_was_pinned_in_another_language_is_let_go(workspace):
     assert "pinned=" not in page._browser.query
 
 
+@pytest.mark.full
 def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
     page = unfolded(AttentionPage(workspace))
     page.runs.table.choose([TURKISH])
@@ -78,6 +79,7 @@ def test_both_tables_of_a_shift_count_it_to_the_left(workspace):
     assert "positive: too far left" in page.measured.title
 
 
+@pytest.mark.full
 def test_the_mean_shift_stands_beside_the_share_of_peaks_on_the_first_word(workspace):
     page = unfolded(AttentionPage(workspace))
     page.runs.table.choose([TURKISH, GERMAN])
@@ -91,6 +93,7 @@ def test_the_mean_shift_stands_beside_the_share_of_peaks_on_the_first_word(works
     assert "sink" in page.measured.title
 
 
+@pytest.mark.full
 def test_peaks_of_the_test_text_are_shown_if_they_were_counted(workspace):
     run = open_run(TURKISH, workspace)
     counts = pd.DataFrame({"line": [1, 3], "words": [6, 4], "first": [3, 1], "first_linked": [1, 0]})
@@ -156,6 +159,7 @@ def test_wrong_words_stay_when_the_length_is_moved_and_not_for_another_system(wo
     assert len(page.wrong.frame) == 0
 
 
+@pytest.mark.full
 def test_translate_gives_each_system_an_example_of_its_language_while_nothing_is_typed(workspace):
     page = TranslatePage(workspace)
     page._opened(f"?runs={GERMAN}")

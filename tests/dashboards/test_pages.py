@@ -80,6 +80,12 @@ def judged() -> None:
     measured_claims()
 
 
+@pytest.fixture(autouse=True)
+def few_sentences(monkeypatch) -> None:
+    """Translate few with pruned weights: what pages do with the numbers is the same."""
+    monkeypatch.setattr("nmtlab.dashboards.pages.pruning._SAMPLE", 4)
+
+
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory) -> Workspace:
     """Packed runs without their weights, one of them phrase-based."""
@@ -129,7 +135,7 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
 
 SLOW = {"languages", "detached", "attention", "reranking", "pruning"}
 """They compare all sentences of four runs, erase all words of a hundred, measure attention on whole texts, search with
-a wide beam, and translate a hundred sentences with every share of the weights."""
+a wide beam, and translate with every share of the weights."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.full] * (one in SLOW)) for one in NAMES])
@@ -257,6 +263,7 @@ def test_a_page_of_an_imported_model_without_text_and_counts_stands(name, uncoun
     assert notes(page)
 
 
+@pytest.mark.full
 def test_an_imported_model_has_no_verdict_on_its_convergence(uncounted):
     page = make("dynamics", uncounted)
     assert page.runs.chosen
@@ -291,6 +298,7 @@ def test_a_page_of_a_run_that_has_hardly_begun_stands(name, tiny_recipe, tiny_co
     assert "Internal error" not in told(page)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["norms", "attention", "translate", "dynamics", "depth"])
 def test_a_page_of_a_run_on_hostile_text_stands(name, hostile):
     page = make(name, hostile)

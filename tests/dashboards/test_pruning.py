@@ -19,6 +19,7 @@ def page(gallery, monkeypatch) -> PruningPage:
     return page
 
 
+@pytest.mark.full
 def test_the_table_and_the_answer_are_what_the_analysis_finds(page, gallery):
     run = open_run(TIED, gallery)
     stored = PRUNING.stored(run, corpus=run.sentences, split="dev", sample=2).assign(run=page.runs.first.label)

@@ -40,6 +40,7 @@ def scores(page: RerankingPage) -> dict[str, list[float]]:
     return {trace.xaxis: list(trace.x) for trace in page.chart.figure.data}
 
 
+@pytest.mark.full
 def test_the_figure_has_the_scores_of_the_stored_lists_by_the_weights(page, here):
     run = open_run("whole", here)
     corpus = page.text.text.corpus
@@ -68,6 +69,7 @@ def test_a_selected_sentence_shows_its_list_in_the_order_of_the_weights(page):
     assert page.candidates.frame["text"].iloc[0] == row["reranked first"]
 
 
+@pytest.mark.full
 def test_a_second_run_and_a_language_model_are_features_once_they_are_chosen(page, here):
     assert page.weights["second"].layout.display == page.second.layout.display == "none"
     page.runs.table.choose(["whole", "other"])

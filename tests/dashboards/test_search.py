@@ -58,6 +58,7 @@ def page(here) -> SearchPage:
     return page
 
 
+@pytest.mark.full
 def test_the_tree_is_that_of_the_beam_and_is_drawn_as_far_as_the_step(page, here):
     page.beam.value = 3
     system = open_system(Run(here.runs / "ordinary"))
@@ -131,6 +132,7 @@ def click(page, step: int, slot: int) -> None:
     page.tree._clicked({"customdata": [step, slot], "x": step, "y": 0, "meta": None})
 
 
+@pytest.mark.full
 def test_a_clicked_node_shows_its_prefix_and_is_continued(page, here):
     tree = page.tree.tree
     node = next(tree[(tree["step"] == 2) & ~tree["ended"] & ~tree["best"]].itertuples())
@@ -156,6 +158,7 @@ def test_a_clicked_node_shows_its_prefix_and_is_continued(page, here):
     assert page.tree.prefix.layout.display == page.tree.continued.layout.display == "none"
 
 
+@pytest.mark.full
 def test_the_reference_outside_the_beam_can_be_clicked(page):
     page.beam.value = 1
     outside = [step for step, slot in nodes(page) if slot == 0]
@@ -175,6 +178,7 @@ def test_a_node_of_an_earlier_tree_is_refused_in_words(page):
     assert "step 99, slot 1: no hypothesis of the tree" in page._message.value
 
 
+@pytest.mark.full
 def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
     for name, value in (("_BUDGET", 2), ("_CHEAP", 2), ("_PORTION", 1)):
         monkeypatch.setattr(f"nmtlab.dashboards.pages.search.{name}", value)
@@ -188,6 +192,7 @@ def test_exact_search_goes_on_where_its_budget_ended(page, monkeypatch):
     assert done == [2, 4, 6]
 
 
+@pytest.mark.full
 def test_a_run_that_plans_lengths_has_a_tree_beside_the_others(page, here):
     page.runs.table.choose(["planned", "ordinary"])
     assert page.each.frame["run"].tolist() == ["planned", "ordinary"]
@@ -224,6 +229,7 @@ def test_where_nothing_is_planned_there_is_no_tree_but_its_probability(here, zoo
     assert {part.layout.display for part in (page.planned_tree, page.ended, page.step)} == {"none"}
 
 
+@pytest.mark.full
 def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     run = Run(here.runs / "ordinary")
     page = unfolded(SearchesPage(here))
@@ -238,6 +244,7 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     assert again.missing.value == ""
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("here")  # trains the runs
 def test_how_well_probabilities_are_calibrated_is_computed_when_it_is_looked_at(workspace, zoo, tiny_corpus):
     shutil.copytree(tiny_corpus.folder, workspace.data / "corpora" / tiny_corpus.name)
@@ -343,6 +350,7 @@ def test_the_page_opens_at_a_sentence_whose_most_probable_translation_is_empty_a
     assert line == f"empty translation, {number}"  # which no beam of 8 holds
 
 
+@pytest.mark.full
 def test_sentences_with_an_empty_global_best_are_found_and_one_is_searched_at_a_click(here, tiny_corpus):
     page = SearchPage(here)
     page.runs.table.choose(["ordinary"])

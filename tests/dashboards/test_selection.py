@@ -117,6 +117,7 @@ def test_a_token_that_the_sentence_lacks_is_said_to_be_not_in_it(opened):
     assert page.selection.said == "Selected: zebra (target, 3, not in this sentence)"
 
 
+@pytest.mark.full
 def test_what_is_no_token_is_refused_in_words(workspace):
     page = make("attention", workspace)
     page._opened(address(token="somewhere"))
@@ -212,6 +213,7 @@ def test_on_lexicon_a_word_is_selected_and_a_sentence_with_it(opened):
     assert page.words.value == "öğleden"
 
 
+@pytest.mark.full
 def test_on_compare_a_token_is_marked_in_all_translations(opened):
     page = opened("compare", address(token="target:3:going"))
     assert marked(page) == {"source": [], "reference": ["going"], "tied": ["going"], "fixnorm": ["going"]}
@@ -245,6 +247,7 @@ def test_a_system_that_lacks_the_text_gets_the_sentence_typed(opened):
     assert marked(there) == {"source": ["öğleden"], "reference": []}  # which is among its own lines, too
 
 
+@pytest.mark.full
 def test_only_pages_that_can_say_something_of_the_token_are_offered(opened):
     page = opened("attention", address(token="source:2:öğleden"))
     without_lexicon = {"Why this word?", "Translate"}
@@ -254,6 +257,7 @@ def test_only_pages_that_can_say_something_of_the_token_are_offered(opened):
     assert "Compare" not in {link["page"] for link in page.selection.links}
 
 
+@pytest.mark.full
 def test_a_saved_page_has_the_tokens_and_the_selected_one_marked(opened):
     page = opened("attention", address(token="target:3:going"))
     assert "<mark>going</mark>" in page.selection.as_html()

@@ -44,6 +44,7 @@ def test_what_was_measured_is_drawn_at_once(deep):
     assert (part._button.layout.display, part._note.value) == ("none", first)
 
 
+@pytest.mark.full
 def test_what_was_not_is_measured_on_a_click_where_text_and_weights_are_here(hostile):
     part, run = Signals(hostile, nullcontext), open_run("hostile", hostile)
     part.show([run])

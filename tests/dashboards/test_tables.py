@@ -61,6 +61,7 @@ def keys(page: TablesPage) -> list[tuple[str, str]]:
     return [tuple(key.split(" · ")) for key in page.lines.frame.index]
 
 
+@pytest.mark.full
 def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
     cells = CELLS.read(RESULTS / "table-3.6.small.csv")
     spreads = SENTENCES.read(RESULTS / "table-3.6.small.sentences.csv")
@@ -89,6 +90,7 @@ def test_numbers_by_a_definition_that_is_no_more_are_named_and_not_shown(tmp_pat
     assert "by other definitions" not in page.hint.value
 
 
+@pytest.mark.full
 def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(page):
     page.lines.choose(["qaa-en · fixnorm"])
     assert page.trainings.table.value == BOTH[1]
@@ -103,6 +105,7 @@ def test_a_picked_line_has_its_trainings_and_the_one_that_is_here_its_sentences(
     assert "attention.ipynb" not in page.trainings._look.value  # without weights it has nothing to show
 
 
+@pytest.mark.full
 def test_a_sentence_of_a_training_shows_its_tokens_and_one_of_them_leads_to_other_pages(page):
     page.lines.choose(["qaa-en · fixnorm"])
     assert page.trainings.selection.lines == []
@@ -121,6 +124,7 @@ def test_a_sentence_of_a_training_shows_its_tokens_and_one_of_them_leads_to_othe
     assert page.trainings.selection.lines == []
 
 
+@pytest.mark.full
 def test_a_training_that_is_kept_nowhere_says_so_and_has_no_sentences(page, monkeypatch, tmp_path):
     monkeypatch.setattr("nmtlab.runs.packed.EVIDENCE", tmp_path)
     page.lines.choose(["qaa-en · fixnorm"])
@@ -129,6 +133,7 @@ def test_a_training_that_is_kept_nowhere_says_so_and_has_no_sentences(page, monk
     assert page.trainings.lines.layout.display == "none"
 
 
+@pytest.mark.full
 def test_translations_whose_text_is_not_here_are_shown_alone(tmp_path):
     workspace, names = Workspace(tmp_path), ["small-hu-en.tied.s1", "small-hu-en.fixnorm.s1"]
     for name in names:
@@ -250,6 +255,7 @@ def test_rounding_hides_no_difference(page):
     assert "|system| − |tied|" in page.lines.frame.columns
 
 
+@pytest.mark.full
 def test_a_line_says_what_its_interval_covers_what_it_could_have_shown_and_why_nothing_is_decided(page):
     assert RULE in page.hint.value
     page.table.value = "related-parents.small"
@@ -278,6 +284,7 @@ def test_the_thesis_claims_of_a_table_say_what_is_expected_of_which_difference(p
     assert "tied − phrase-based (Thot), expected below 0" in page.claims.frame["direction"].tolist()
 
 
+@pytest.mark.full
 def test_a_point_of_the_figure_leads_to_its_line(page):
     page._clicked({"meta": "tr-en, Tatoeba", "customdata": ["phrase-based (Thot)", 3, 0, 1.0]})
     assert page.lines.value == "tu-en · Moses"
@@ -296,6 +303,7 @@ def test_an_address_opens_a_training_of_a_table(here):
     assert first._browser.query == query
 
 
+@pytest.mark.full
 def test_a_table_of_ones_own_takes_the_place_of_the_checkouts(tmp_path):
     workspace = Workspace(tmp_path)
     own = CELLS.read(RESULTS / "table-3.6.small.csv").query("row == 'tu-en'")

@@ -97,6 +97,7 @@ def test_a_cell_that_diverges_is_a_result_and_is_not_run_again(tiny_recipe, spac
     assert [len(event.pending) for event in events if isinstance(event, GridPlanned)] == [0]
 
 
+@pytest.mark.full
 def test_a_cell_with_a_problem_does_not_keep_the_others_from_being_made(tiny_recipe, space, tmp_path):
     systems = {"fixnorm": {"text.segmentation": "bpe", "text.vocabulary_size": 5000}, "tied": {}}
     table = little_table(tmp_path, tiny_recipe, systems, seeds=(1,))
@@ -108,6 +109,7 @@ def test_a_cell_with_a_problem_does_not_keep_the_others_from_being_made(tiny_rec
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_a_cell_with_a_problem_that_nobody_thought_of_does_not_either(tiny_recipe, space, tmp_path, monkeypatch, capfd):
     table = little_table(tmp_path, tiny_recipe, seeds=(1,))
     train = cells_module.train

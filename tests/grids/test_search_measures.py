@@ -154,6 +154,7 @@ def test_a_share_is_known_sentence_by_sentence_once_it_is_measured(pair, number)
         assert sums_of(replace(metric, given={"sample": 2}), run, corpus) is None
 
 
+@pytest.mark.full
 def test_other_results_of_exact_search_are_numbers_of_a_table_too(pair):
     (run, _), corpus = pair
     rates = error_rates(SEARCH_ERRORS.of(run, corpus=corpus, split="test", sample=FEW))

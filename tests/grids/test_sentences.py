@@ -82,6 +82,7 @@ def test_the_variance_is_that_of_sacrebleus_scores_of_drawn_test_sets(found, tra
     assert line["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:none|smooth:none")
 
 
+@pytest.mark.full
 def test_a_pair_that_the_baseline_and_a_claim_compare_is_there_once(grid, translated, found):
     claim = Claim("tied is better.", "s", grid.table, DEV_BLEU, "tied", "higher", "fixnorm", scale="tiny")
     number = Claim("tied is good.", "s", grid.table, DEV_BLEU, "tied", "higher", 5.0, scale="tiny")
@@ -163,6 +164,7 @@ def skewed(run: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     return pd.DataFrame({"line": range(1, sentences + 1), "amount": amounts, "of": of})
 
 
+@pytest.mark.full
 def test_a_ratio_varies_with_the_sentences_and_so_does_its_size(grid, monkeypatch):
     skew = Metric("skew", "skew", "ratio", better="lower", split="dev", stored=skewed, amount="amount", of="of")
     declare(monkeypatch, Analysis("Is it skew?", skewed), skew)

@@ -137,6 +137,7 @@ def simulated(seeds: int, shape: tuple[float, float, float], generator: np.rando
     return of_seeds + of_sentences + both * generator.standard_normal((4, seeds, 100))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [3, 5])
 @pytest.mark.parametrize(
     "shape",

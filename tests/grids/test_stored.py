@@ -18,6 +18,7 @@ from nmtlab.workspace import RESULTS, Workspace
 HEAD = ",".join(SENTENCES.columns) + "\n"
 
 
+@pytest.mark.full
 def test_cells_are_read_as_they_were_written(grid, tmp_path):
     found = collected_cells(grid.table, "tiny", grid.workspace)
     found.to_csv(tmp_path / "cells.csv", index=False)

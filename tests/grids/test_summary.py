@@ -44,6 +44,7 @@ def test_with_an_infinite_value_there_is_no_interval():
     assert math.isnan(margin)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [2, 3, 5, 11, 31])
 def test_the_interval_holds_the_mean_19_times_in_20(size):
     draw = random.Random(size)

@@ -43,6 +43,7 @@ def judge(tmp_path_factory):
     return outcomes
 
 
+@pytest.mark.full
 def test_a_model_of_the_target_alone_has_not_converged(judge):
     """Its loss is far below that of the unigram distribution, before it has learned to read the source."""
     (outcome,) = judge([LEARNS], 90)

@@ -85,6 +85,7 @@ def both(request, learned, tmp_path_factory):
     return run, model, transformers.AutoTokenizer.from_pretrained(folder)
 
 
+@pytest.mark.full
 def test_transformers_tokenizes_alike(both, lines):
     run, _, tokenizer = both
     assert tokenizer(lines).input_ids == run.pipeline.encode_source(lines)
@@ -176,6 +177,7 @@ def test_ctranslate2_finds_the_same_greedy_translations(learned, lines, kind):
                 assert (its.log_prob, its.score) == pytest.approx((mine.log_prob, mine.score), abs=1e-4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("score", ["log-prob", "length-normalised"])
 def test_a_beam_of_ctranslate2_nearly_always_finds_the_same(learned, lines, score):
     pytest.importorskip("ctranslate2")
@@ -219,6 +221,7 @@ def test_int8_is_smaller_and_its_translations_are_nearly_as_probable_as_it_says(
         assert said[index].log_prob == pytest.approx(forced.log_prob, abs=0.2 * len(targets[index]))
 
 
+@pytest.mark.full
 def test_a_folder_for_ctranslate2_can_be_used_as_its_card_says(learned, lines, tmp_path, monkeypatch, capsys):
     pytest.importorskip("ctranslate2")
     run = learned("PreNorm + LayerNorm")
@@ -255,6 +258,7 @@ def both_ways(request, make_corpus, tiny_recipe, tmp_path_factory) -> Run:
     return train("many", recipe, ParallelCorpus.open(folder), workspace, allow_overlap=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("direction", [("de", "en"), ("en", "de")])
 def test_each_direction_has_its_tag_and_its_mask(both_ways, direction, tmp_path):
     transformers = pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
@@ -325,6 +329,7 @@ def untrained(recipe: Recipe, corpus, folder: Path, changes: dict) -> Run:
     return train("run", recipe.with_changes(changes), corpus, Workspace(folder))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("field", "value"),
     [

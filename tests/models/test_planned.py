@@ -144,6 +144,7 @@ def test_the_length_model_reads_what_the_encoder_says_of_the_source_and_its_leng
     torch.testing.assert_close(model.length_log_probs(memory), torch.cat(alone))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
     model, sentences, told = planned(seed), ([4, 6, EOS], [5, EOS]), torch.tensor([2, 3])

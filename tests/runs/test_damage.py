@@ -298,6 +298,7 @@ def subword_run(tiny_corpus, tiny_recipe: Recipe, workspace) -> Run:
     return train("pieces", tiny_recipe.with_changes(changes), tiny_corpus, workspace)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "content"),
     [

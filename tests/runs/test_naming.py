@@ -75,13 +75,14 @@ def test_a_short_name_says_what_is_not_shared(gallery, runs, short):
 @pytest.mark.full
 def test_any_two_runs_of_the_gallery_have_different_short_names_in_their_order(gallery):
     assert len(gallery) > 40
-    some = list(gallery.values())[::4]
+    some = list(gallery.values())[::12]
     for pair in combinations(some, 2):
         found = short_names(pair)
         assert list(found) == [run.name for run in pair]
         assert len(set(found.values())) == 2
 
 
+@pytest.mark.full
 def test_all_runs_of_the_gallery_together_have_different_short_names(gallery):
     found = short_names(list(gallery.values()))
     assert len(set(found.values())) == len(gallery)

@@ -90,6 +90,7 @@ def words(ids: list[int] | tuple[int, ...]) -> list[str]:
     return [VOCABULARY[number] for number in ids]
 
 
+@pytest.mark.full
 def test_greedy_translations_are_those_of_ctranslate2(systems):
     pairs = translations(systems, beam_size=1)
     for ours, theirs in pairs:

@@ -56,6 +56,7 @@ def groups_of(sizes: list[int], seed: int = 0) -> list[Tensor]:
     return [torch.from_numpy(pad([rows.pop(0) for _ in range(size)])) for size in sizes]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("order", [1, -1], ids=["longest first", "shortest first"])
 @pytest.mark.parametrize(("name", "model"), models(), ids=[name for name, _ in models()])
 def test_every_sentence_is_translated_as_by_a_beam_of_one(name, model, order):

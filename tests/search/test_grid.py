@@ -53,6 +53,7 @@ def occur(tokens: tuple[int, ...], phrases: list[tuple[int, ...]]) -> bool:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("search", SCORES, ids=str)
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
 def test_a_wide_grid_finds_the_best_of_all_translations_in_which_the_phrases_occur(search, phrases):

@@ -42,6 +42,7 @@ def test_with_one_weight_the_first_feature_decides():
     assert best_candidates(features @ [1, 0, 0], lines).tolist() == by_loop(features[:, 0], lines)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("metric", [bleu_metric(), chrf_metric()])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_weight_of_a_fine_grid_is_better_than_the_one_found(seed, metric):

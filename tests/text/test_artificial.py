@@ -219,6 +219,7 @@ def test_a_linked_content_word_has_its_stem_in_the_lexicon(language):
     assert checked > 10_000
 
 
+@pytest.mark.full
 @every_language
 def test_without_ambiguity_a_sentence_has_one_translation(code):
     pairs = [*pairs_of(code), *LANGUAGES[code].pairs(20_000, start=10**6)]

@@ -60,6 +60,7 @@ def test_no_sentence_is_in_two_splits(corpus):
         assert not lines[0] & lines[1] | lines[0] & lines[2] | lines[1] & lines[2]
 
 
+@pytest.mark.full
 def test_a_childs_test_sentences_are_not_in_its_parents_training():
     settings = ArtificialSettings(ambiguity=0.5)
     parent = ArtificialLanguage("qaa", settings).pairs(20_000, 0, "train")
@@ -119,6 +120,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path):
     assert not list((tmp_path / "there").iterdir())
 
 
+@pytest.mark.full
 def test_a_stranger_may_be_among_a_family_and_means_the_same(tmp_path):
     family, stranger = ArtificialSettings(names=10), ArtificialSettings(names=10, cognates=0.0)
     sizes = {"train": 30, "dev": 5, "test": 5}

@@ -16,6 +16,7 @@ def latin_types(code):
     return {UYGHUR_LATIN.apply(word.lower()) for pair in pairs_of(code) for word in pair.source.split(" ")}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("child", ["qab", "qac", "qad"])
 def test_sisters_share_pieces_of_words_and_few_words(child):
     words, pieces_shared = (

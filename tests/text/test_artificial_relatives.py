@@ -40,6 +40,7 @@ def test_a_stranger_shares_only_names_and_marks():
     assert len(words & family) < 0.01 * len(words)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("code", FAMILY)
 @pytest.mark.parametrize("distance", [{"cognates": 0.5, "sound_changes": 8}, {"cognates": 0.0}, {"sound_changes": 15}])
 def test_every_word_of_a_distant_relative_still_has_a_single_meaning(code, distance):

@@ -111,6 +111,7 @@ def test_pairs_of_one_window_share_batches_and_those_of_others_do_not():
     assert [batch.rows for batch in Batches(Mixture([encoded]), 100, 1, window=60).epoch(0)].count(25) == 2
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not DATA.is_dir(), reason="no real corpora beside the checkout")
 def test_real_batches_have_little_padding_on_both_sides(tmp_path):
     corpus = ParallelCorpus.open(DATA / "wmtnews-tr-en", "tr", "en")

@@ -119,6 +119,7 @@ def test_the_ceiling_is_the_bleu_of_what_comes_back():
     assert word_ceiling(["a b"], "tr") == 100
 
 
+@pytest.mark.full
 @needs_data
 @pytest.mark.parametrize(
     ("language", "least"),

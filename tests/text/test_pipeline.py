@@ -294,6 +294,7 @@ def test_a_sample_is_taken_evenly_from_the_whole_text():
     assert all(120 < tenths[tenth] < 280 for tenth in range(10))  # six standard deviations
 
 
+@pytest.mark.full
 @needs_data
 @pytest.mark.parametrize(
     ("folder", "source", "target"), [("software-ug-en", "ug", "en"), ("tatoeba-ja-en", "ja", "en")]

@@ -219,6 +219,7 @@ def test_a_true_caser_comes_back_from_its_text():
     assert len(again.apply(sentence)) == len(sentence)
 
 
+@pytest.mark.full
 def test_japanese_words_come_back_with_the_spaces_that_their_text_had(japanese):
     line = "彼 は 英語 を 話 し ま す 。"
     assert japanese.join(japanese.split(line)) == line

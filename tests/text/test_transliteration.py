@@ -147,6 +147,7 @@ def uroman() -> None:
     romanised("қ")
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("uroman")
 def test_uroman_leaves_latin_words_alone_and_glues_what_it_spaces():
     assert romanised("Yağdı,") == "Yağdı,"

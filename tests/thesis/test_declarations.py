@@ -45,6 +45,7 @@ def test_every_declared_cell_of_the_thesis_is_published(name):
     assert declared <= {(line.row, line.column) for line in published(name).itertuples()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_each_scale_runs_something_and_says_why_it_leaves_rows_out(name):
     table = find_table(name)
@@ -84,6 +85,7 @@ def test_cells_of_the_same_name_are_the_same_training_in_every_table():
         assert len(names) == len(set(names))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_every_training_has_a_name_that_is_allowed(name, tmp_path):
     workspace = Workspace(tmp_path)

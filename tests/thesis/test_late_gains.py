@@ -34,6 +34,7 @@ def test_of_two_systems_the_one_counts_that_gained_more_over_its_seeds(monkeypat
     assert math.isnan(largest_late_gain(cells[:0]))
 
 
+@pytest.mark.full
 def test_what_is_trained_out_gains_less_at_the_end_than_short_trainings(judged):
     found = judged.groupby("evidence")["late_gain"]
     assert found.min()["table-3.13.small.csv"] > 3

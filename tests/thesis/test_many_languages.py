@@ -73,6 +73,7 @@ def made(tmp_path_factory) -> Workspace:
     return workspace
 
 
+@pytest.mark.full
 def test_one_training_gives_the_numbers_of_every_row(made):
     found = collected_cells(MANY, "tiny", made)
     measured = found[found["run"] == SHARED].set_index(["row", "metric"])

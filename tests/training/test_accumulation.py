@@ -24,6 +24,7 @@ def accumulated(tiny_corpus, tiny_recipe, tmp_path_factory):
     return train("three", tiny_recipe.with_changes(CHANGES), tiny_corpus, workspace), workspace
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_first_gradient_is_that_of_the_tokens_of_all_its_batches(tiny_corpus, tiny_recipe, workspace, reduction):
     recipe = tiny_recipe.with_changes({**CHANGES, "training.loss_reduction": reduction})
@@ -50,6 +51,7 @@ def test_an_epoch_ends_with_an_update_of_the_batches_that_are_left(tiny_corpus, 
     assert run.log.metrics("validation")["step"].tolist() == list(np.cumsum([-(-count // 3) for count in counts]))
 
 
+@pytest.mark.full
 def test_a_training_that_accumulates_resumes_as_if_nothing_had_happened(accumulated, tiny_corpus, tiny_recipe):
     whole, workspace = accumulated
     asked = iter(range(100))

@@ -102,6 +102,7 @@ def lettered(parent, here) -> Run:
     return train(f"{parent.name}-letters", recipe, opened(here, "odd"), here, should_stop=lambda: True)
 
 
+@pytest.mark.full
 def test_letters_become_types_behind_all_others_and_old_text_keeps_its_ids(parent, lettered, here, tmp_path):
     ours, theirs = lettered.pipeline, parent.pipeline
     for side in ("source", "target"):

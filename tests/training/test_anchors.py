@@ -225,6 +225,7 @@ def child(request, here) -> tuple[Run, dict, str]:
     return train(name, recipe_from(here, request.param), opened(here), here), request.param, name
 
 
+@pytest.mark.full
 def test_each_term_is_logged_and_the_loss_is_their_sum(child):
     run, changes, _ = child
     term = changes.get("transfer.anchor", "teacher")
@@ -234,6 +235,7 @@ def test_each_term_is_logged_and_the_loss_is_their_sum(child):
         assert sum(terms.values()) == pytest.approx(loss, rel=1e-5)
 
 
+@pytest.mark.full
 def test_an_interrupted_training_goes_on_exactly(child, here):
     whole, changes, name = child
     steps = iter(range(100))
@@ -379,6 +381,7 @@ def test_with_the_parents_optimiser_the_same_batches_are_an_uninterrupted_traini
     assert all(torch.equal(started[name], value) for name, value in first.checkpoints.weights("last")[0].items())
 
 
+@pytest.mark.full
 def test_a_training_with_the_parents_optimiser_goes_on_exactly(here):
     recipe = recipe_from(here, {"transfer.keep_optimiser": True})
     whole = train("keeps", recipe, opened(here), here)

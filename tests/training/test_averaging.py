@@ -88,6 +88,7 @@ def same(one: dict, other: dict) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], value) for name, value in other.items())
 
 
+@pytest.mark.full
 def test_the_average_is_what_is_scored_and_kept_and_training_goes_on_without_it(
     averaged, tiny_corpus, recipe, workspace
 ):
@@ -112,6 +113,7 @@ def test_the_last_evaluated_checkpoints_are_kept(averaged, tiny_corpus, recipe, 
     assert same(run.checkpoints.kept_weights(40), run.checkpoints.weights("last")[0])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("stop", [5, 17, 30])
 def test_a_stopped_training_resumes_with_the_same_averages(stop, averaged, tiny_corpus, recipe, workspace):
     steps = iter(range(100))

@@ -78,6 +78,7 @@ def many(trained_events) -> Run:
     return trained_events[0]
 
 
+@pytest.mark.full
 def test_every_direction_is_evaluated_and_the_mean_decides(trained_events, tiny, back):
     run, events = trained_events
     log = run.log.metrics("validation")

@@ -54,6 +54,7 @@ def same(one: Run, other: Run) -> bool:
     return all(torch.equal(weights(one)[name], value) for name, value in weights(other).items())
 
 
+@pytest.mark.full
 def test_adamw_without_decay_is_adam_bit_for_bit(tiny_corpus, tiny_recipe, workspace):
     recipe = tiny_recipe.with_changes({"training.max_evaluations": 1})  # after 20 updates
     adam = train("adam", recipe, tiny_corpus, workspace)
@@ -72,6 +73,7 @@ def test_an_update_of_sgd_has_the_length_of_the_clipped_gradient(tiny_corpus, ti
     assert moved == pytest.approx(0.1 * 0.01, rel=1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("changes", [
     {"training.optimiser": "adamw", "training.weight_decay": 0.1, "training.adam_beta2": 0.98},
     {"training.optimiser": "sgd", "training.schedule": "constant", "training.learning_rate": 0.1},

@@ -55,6 +55,7 @@ def test_its_perplexity_counts_the_length_as_a_token(planned, tiny_corpus):
     assert np.isfinite(found)
 
 
+@pytest.mark.full
 def test_it_goes_on_where_it_was_stopped_as_if_nothing_had_happened(planned, tiny_corpus, workspace):
     asked = iter(range(1000))
     train("planned", planned.recipe, tiny_corpus, workspace, should_stop=lambda: next(asked) >= 25)
@@ -91,6 +92,7 @@ def test_the_named_recipe_plans_lengths():
     assert not named_recipe("prenorm").model.plan_length
 
 
+@pytest.mark.full
 def test_the_first_length_model_is_a_classifier_on_the_mean_of_the_encoder_output(tiny_corpus, tiny_recipe, workspace):
     """With the names of its weights in packed runs, which have to open for as long as there are any."""
     first = {**KINDS["planned"], "model.length_input": "mean", "model.length_output": "classifier"}

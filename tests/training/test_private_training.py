@@ -35,6 +35,7 @@ def weights(run: Run, which: str = "last") -> dict[str, torch.Tensor]:
     return run.checkpoints.weights(which)[0]
 
 
+@pytest.mark.full
 def test_a_training_resumes_exactly_although_a_language_has_not_been_used_yet(corpus, recipe, workspace):
     private = recipe.with_changes({**SHARES, "model.adapter_width": 4})
     whole = train("whole", private, corpus, workspace)

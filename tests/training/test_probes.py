@@ -68,6 +68,7 @@ def test_a_training_logs_g_and_lengths_at_every_validation_and_the_gradient_at_e
     assert (norms["norm"] > 0).all()
 
 
+@pytest.mark.full
 def test_the_gradients_norm_is_measured_before_clipping(trained, tiny_corpus, tiny_recipe, workspace):
     from nmtlab.training.setup import train
 

@@ -19,6 +19,7 @@ def reads(monkeypatch) -> Counter[str]:
     return opened
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("settings", "times"),
     [({}, 5), ({"text.segmentation": "bpe", "text.vocabulary_size": 60}, 6)],

@@ -29,6 +29,7 @@ def recipe():
     return named_recipe("tied").with_settings(SMALL)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["untied", "tied", "fixnorm", "fixnorm-free", "fixnorm-lex", "arthur"])
 def test_a_named_system_trains_validates_after_every_pass_and_translates(name, tiny_corpus, workspace):
     run = train(name, named_recipe(name).with_settings(SMALL), tiny_corpus, workspace)

@@ -104,6 +104,7 @@ def test_a_stopped_training_resumes_in_the_middle_of_an_epoch(schedule, tiny_cor
     assert same_weights(stopped, whole)
 
 
+@pytest.mark.full
 def test_a_training_that_is_stopped_before_its_first_update_begins_again(trained, tiny_corpus, tiny_recipe, workspace):
     train("stopped", tiny_recipe, tiny_corpus, workspace, should_stop=lambda: True)
     stopped = Run(workspace.runs / "stopped")

@@ -89,6 +89,7 @@ def test_a_training_names_its_corpora_and_resumes_on_them(here, tiny, tiny_recip
     assert stopped.log.metrics("validation")[columns].equals(whole.log.metrics("validation")[columns])
 
 
+@pytest.mark.full
 def test_a_model_of_two_directions_translates_and_says_no_tag(here, tiny, tiny_recipe):
     recipe = tiny_recipe.with_changes({**SUBWORDS, "more_corpora": [BACK], "model.dropout": 0.0})
     system = open_model(train("both", recipe, tiny, here))
@@ -171,6 +172,7 @@ def test_a_run_on_one_corpus_is_as_it_was(trained):
     assert "more_checksums" not in run.environment
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("pairs", "waits"), [(100, False), (400, True)])
 def test_early_stopping_waits_for_a_pass_over_text_that_is_mostly_synthetic(here, tiny, tiny_recipe, pairs, waits):
     made, events = here.data / "corpora" / "synthetic", []

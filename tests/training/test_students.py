@@ -122,6 +122,7 @@ def leaky(here: Workspace, name: str, known: int = 3) -> ParallelCorpus:
 TAUGHT = {"training.teacher": "teacher", "training.teacher_weight": 1.0, "training.max_evaluations": 1}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("family", ["transformer", "rnn"])
 def test_a_student_may_be_smaller_than_its_teacher_and_of_another_family(here, tiny_recipe, family):
     smaller = tiny_recipe.with_changes({"model.d_model": 8, "model.d_ff": 8})

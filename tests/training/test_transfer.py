@@ -90,6 +90,7 @@ def rows_of(run: Run) -> dict[str, tuple[str, int, int]]:
     return {one["name"]: (one["use"], one["types"], one["kept"]) for one in run.inheritance["parameters"]}
 
 
+@pytest.mark.full
 def test_a_child_whose_vectors_are_all_its_parents_translates_as_it_does_at_rate_0(parent, rnn, corpora, here):
     still = {"training__schedule": "constant", "training__learning_rate": 1e-37}
     mask = {"text__target_vocabulary_mask": False}
@@ -110,6 +111,7 @@ def test_a_child_whose_vectors_are_all_its_parents_translates_as_it_does_at_rate
     assert [t.text for t in one.translate(lines)] == [t.text for t in other.translate(lines)]
 
 
+@pytest.mark.full
 def test_the_report_counts_the_types_that_the_parents_text_has(parent, rnn, corpora, here):
     child = child_of(parent, rnn, corpora, here, "counted")
     assert child.pipeline.source.vocabulary.types == parent.pipeline.source.vocabulary.types
@@ -123,6 +125,7 @@ def test_the_report_counts_the_types_that_the_parents_text_has(parent, rnn, corp
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("part", ["source_embedding", "encoder", "decoder", "target_embedding", "output"])
 def test_frozen_parts_do_not_move_by_one_bit_and_the_others_do(parent, rnn, corpora, here, part):
     child = child_of(parent, rnn, corpora, here, f"frozen-{part}", **{f"transfer__{part}": "freeze"})
@@ -252,6 +255,7 @@ def test_a_child_goes_on_when_its_parent_is_gone(parent, rnn, corpora, here):
         gone.rename(parent.folder)
 
 
+@pytest.mark.full
 def test_what_was_taken_over_is_packed_and_can_be_shown(parent, rnn, corpora, here, tmp_path):
     child = child_of(parent, rnn, corpora, here, "shown", transfer__target_embedding="freeze")
     said = Inheritance.of(child.inheritance).summary()
@@ -261,6 +265,7 @@ def test_what_was_taken_over_is_packed_and_can_be_shown(parent, rnn, corpora, he
     assert Run(pack(child, tmp_path / "packed")).inheritance == child.inheritance
 
 
+@pytest.mark.full
 def test_a_transformer_with_one_table_for_both_sides_freezes_both_or_none(tiny_recipe, corpora, here):
     recipe = tiny_recipe.with_changes(
         {"text.segmentation": "bpe", "text.vocabulary_size": 70, "training.max_evaluations": 1, **ALSO}

@@ -16,6 +16,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("more", [{}, {"training.loss_reduction": "sum"}, {"machine.precision": "bf16"}])
 def test_its_losses_and_first_gradient_are_those_of_a_run(tiny_corpus, tiny_recipe, workspace, more):
     recipe = tiny_recipe.with_changes({**CHANGES, **more})

@@ -40,6 +40,7 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
     assert update_operations(model, lines * source, lines * target) == pytest.approx(counted, rel=0.03)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("attention", ["general", "dot", "additive"])
 @pytest.mark.parametrize("tied", [True, False])
 def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, attention):
@@ -89,6 +90,7 @@ def test_the_peak_is_that_of_the_data_sheet(monkeypatch, gpu, peak):
     assert peak_operations(torch.device("cpu"), MachineSettings(precision="bf16")) is None
 
 
+@pytest.mark.full
 def test_utilisation_is_logged_where_the_peak_is_known(tiny_corpus, tiny_recipe, tmp_path, monkeypatch):
     monkeypatch.setattr("nmtlab.training.loop.peak_operations", lambda device, settings: 1e12)
     seen = []
@@ -98,6 +100,7 @@ def test_utilisation_is_logged_where_the_peak_is_known(tiny_corpus, tiny_recipe,
     assert run.log.metrics("train")["utilisation"].tolist() == [round(share, 4) for share in told]
 
 
+@pytest.mark.full
 def test_utilisation_is_nowhere_where_it_is_not(tiny_corpus, tiny_recipe, tmp_path):
     run = train("unknown", tiny_recipe, tiny_corpus, Workspace(tmp_path))
     assert "utilisation" not in run.log.metrics("train")

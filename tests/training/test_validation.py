@@ -67,6 +67,7 @@ def test_dev_bleu_is_sacrebleu_of_what_the_system_translates(system, run, tiny_c
     assert expected == pytest.approx(run.log.metrics("validation")["bleu"].max())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("by", "column", "best"), [("chrf", "chrf", "max"), ("perplexity", "perplexity", "min")])
 def test_another_score_selects_the_best_checkpoint(by, column, best, tiny_corpus, tiny_recipe, workspace):
     changes = {"training.select_by": by, "training.validate_every": 10, "training.lr_scale": 3.0}

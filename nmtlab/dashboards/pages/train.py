@@ -78,6 +78,7 @@ class TrainPage(Page):
             Fold("settings", "Which settings does the recipe have, and what do they mean?", self.editor),
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, rail, self._look)
+        self.add_class("nmtlab-rail-open")  # on a narrow window, too: what the page is for is there
 
     def _settled(self) -> Recipe:
         return find_recipe(self.recipe.value).with_settings(self.settings.value.split())

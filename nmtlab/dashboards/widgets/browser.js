@@ -27,7 +27,7 @@ function render({ model, el }) {
   const choices = document.createElement("button");
   choices.className = "nmtlab-choices";
   choices.textContent = "Runs and settings";
-  choices.setAttribute("aria-expanded", false);
+  setTimeout(() => choices.setAttribute("aria-expanded", page().classList.contains("nmtlab-rail-open")));
   choices.onclick = () => choices.setAttribute("aria-expanded", page().classList.toggle("nmtlab-rail-open"));
   el.append(waiting, choices);
   const page = () => el.closest(".nmtlab-page") ?? el;

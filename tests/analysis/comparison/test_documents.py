@@ -63,6 +63,7 @@ def test_each_document_is_translated_as_by_a_copy_that_learns_from_it_alone(run,
     assert not found["diverged"].any()
 
 
+@pytest.mark.full
 def test_the_order_of_documents_changes_nothing_and_the_answer_is_stored(run, corpus, tmp_path):
     digest = run.checkpoints.digest
     found = ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=0.3, epochs=2)

@@ -7,6 +7,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings
 
 
+@pytest.mark.full
 def test_cognates_are_the_stems_that_both_languages_inherited(family):
     table = cognates(family.child, family.parent)
     settings = {"vocabulary": 100, "names": 3}

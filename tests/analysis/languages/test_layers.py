@@ -39,6 +39,7 @@ SIMILARITY = pd.DataFrame(
 ).assign(sentences=10)  # fmt: skip
 
 
+@pytest.mark.full
 def test_copies_are_alike_in_every_layer_of_a_shared_model(copies):
     table = similarity_by_layer(copies.shared, copies.corpora)
     assert table[["layer", "language", "other_language"]].to_numpy().tolist() == [

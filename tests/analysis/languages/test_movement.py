@@ -48,6 +48,7 @@ def test_shared_vectors_begin_as_the_parents_and_angles_are_those_of_the_vectors
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("changes", "kinds"),
     [({"transfer.source_types": "random"}, {"given"}), ({"transfer.source_embedding": "reset"}, {"new"})],

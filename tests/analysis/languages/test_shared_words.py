@@ -178,6 +178,7 @@ def test_a_matrix_of_two_languages_is_their_overlap(strangers):
         assert row[column].tolist() == known[column].tolist()
 
 
+@pytest.mark.full
 def test_closer_artificial_relatives_share_more_words(grown):
     relatives = [grown(ArtificialSettings(cognates=share)) for share in (0.0, 0.5)]
     shares = [overlap_matrix([grown(), relative], sizes=()).set_index("segmentation") for relative in relatives]

@@ -154,6 +154,7 @@ def cognates_found(family, system: Translator) -> pd.DataFrame:
     return table.set_index(["vectors", "kind"])["precision"]
 
 
+@pytest.mark.full
 def test_words_are_compared_in_the_vectors_of_their_own_languages(family, tiny_recipe):
     corpora, more = [family.parent, family.child], {"text.vocabulary_size": 300, "model.shared_embeddings": False}
     system = system_of(corpora, tiny_recipe, 0.5, **more)

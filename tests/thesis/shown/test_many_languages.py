@@ -120,6 +120,7 @@ def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
         assert (line.difference, line.margin) == pytest.approx((found["difference"], margin))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("texts", [".".join(some) for some in WIDTHS])
 def test_wider_models_and_adapters_have_as_many_trained_parameters_as_half_private_units(texts):
     cells = {

@@ -90,6 +90,7 @@ def test_each_kind_of_number_is_named_once():
     assert sorted(named) == ["measured, 95 %", "measured, 95 %, undecided", "published"]
 
 
+@pytest.mark.full
 def test_what_is_equivalent_has_a_filled_marker_other_than_a_dot():
     figure = table_figure(LINES.assign(verdict="equivalent"), "All models")
     symbols = {trace.name: trace.marker.symbol for trace in figure.data}

@@ -131,6 +131,7 @@ def test_fewer_than_three_seeds_of_any_child_have_no_interval(scores):
     assert (found.replaced, math.isnan(found.low), math.isnan(found.high)) == (500, True, True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("size", "score", "replaced"), [(500, 8.0, 500), (2000, 14.0, 2000), (4000, 12.5, -1172)])
 def test_the_interval_of_three_seeds_holds_the_truth_19_times_in_20(size, score, replaced):
     draw = random.Random(size)
