@@ -31,7 +31,7 @@ from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer, OutputTypes
 from nmtlab.nn.positions import LearnedPositions, RelativePositions, Sinusoids
 from nmtlab.nn.private import Generators, generators, small_normal, xavier_normal
-from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
+from nmtlab.nn.recurrent import CELLS, Cell, FusedLayer, SequenceDropout, Stack, SteppedLayer, TransitionGruCell
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.convolutional import ConvSettings
@@ -179,10 +179,15 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
     dropout = SequenceDropout(s.dropout, s.variational)
     radius = s.radius if s.fixnorm else None
 
+    def cell() -> Cell:
+        if s.transitions > 1:
+            return TransitionGruCell(s.d_model, s.d_model, s.layer_norm, s.transitions)
+        return CELLS[s.cell](s.d_model, s.d_model, s.layer_norm)
+
     def layer() -> FusedLayer | SteppedLayer:
-        if not (s.layer_norm or s.variational):
+        if not (s.layer_norm or s.variational or s.transitions > 1):
             return FusedLayer(s.cell, s.d_model)
-        return SteppedLayer(CELLS[s.cell](s.d_model, s.d_model, s.layer_norm), s.dropout if s.variational else 0.0)
+        return SteppedLayer(cell(), s.dropout if s.variational else 0.0)
 
     def stack(layers: int) -> Stack:
         return Stack([layer() for _ in range(layers)], dropout, s.residual)
@@ -197,7 +202,7 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
             lexicon_reads_dropped=s.lexicon_reads_dropped,
         ),
         target_embedding=WordEmbedding(target_types, s.d_model, fixnorm=False),
-        cells=[CELLS[s.cell](s.d_model, s.d_model, s.layer_norm) for _ in range(s.layers)],
+        cells=[cell() for _ in range(s.layers)],
         attention=GlobalAttention(s.d_model, s.attention),
         dropout=dropout,
         residual=s.residual,
