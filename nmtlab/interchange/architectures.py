@@ -26,14 +26,14 @@ writes them is reordered alike, and nothing else changes.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from nmtlab.errors import RunError
 from nmtlab.interchange.folding import MAX_POSITIONS, lacking
-from nmtlab.nn.positions import sinusoids
+from nmtlab.nn.positions import Layout, sinusoids
 from nmtlab.reading import reading
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
@@ -184,6 +184,8 @@ def architecture_for(name: str, settings: TransformerSettings, one_table: bool, 
     to_ctranslate2 = "export it to ctranslate2, which has it"
     if settings.norm != "layer":
         raise lacking(name, f"model.norm = {settings.norm!r}", to_ctranslate2)
+    if settings.positions in ("learned", "relative", "none"):
+        raise lacking(name, f"model.positions = {settings.positions!r}", to_ctranslate2)
     if settings.positions == "fairseq" and (has_bias or settings.placement == "post" or not one_table):
         missing = "a bias of the output" if has_bias else "PostNorm or a table for each side"
         raise lacking(name, f"model.positions = 'fairseq' with {missing}", to_ctranslate2)
@@ -349,7 +351,7 @@ def _check_positions(take: _Taker, settings: TransformerSettings) -> None:
             continue
         if stored.ndim != 2 or stored.shape[1] != settings.d_model or len(stored) > _MOST_POSITIONS:
             raise RunError(f"weight {name!r}: shape {tuple(stored.shape)}, but d_model = {settings.d_model}", _OTHER)
-        computed = sinusoids(torch.arange(len(stored)), settings.d_model, settings.positions)
+        computed = sinusoids(torch.arange(len(stored)), settings.d_model, cast(Layout, settings.positions))
         if not torch.allclose(stored.float(), computed, atol=1e-3):
             raise RunError(f"weight {name!r}: positions are not sinusoids, and ours are", _OTHER)
 

@@ -7,7 +7,8 @@
 | `ffn` | `feed_forward` |
 | `layer_norm` in each of these | `attention_residual.norm`, `cross_attention_residual.norm`, `feed_forward_residual.norm` |
 
-What else ours have is folded into these parts; see `folding`.
+What else ours have is folded into these parts; see `folding`. Vectors of distances are there as in Shaw et al. (2018),
+with values that have some, too: ours are 0. Without positions, their encodings are 0.
 """  # noqa: E501 (a table's row is a line)
 
 import importlib
@@ -21,9 +22,9 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import missing_package
-from nmtlab.interchange.folding import MAX_POSITIONS, folded, norm_epsilon
+from nmtlab.interchange.folding import folded, known_positions, norm_epsilon
 from nmtlab.models.transformer import Transformer
-from nmtlab.nn.positions import sinusoids
+from nmtlab.nn.positions import LearnedPositions, Sinusoids
 from nmtlab.recipe import TransformerSettings
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, UNK
 from nmtlab.translation import Translator
@@ -81,7 +82,7 @@ def write_model(
     Raises:
         NmtlabError: CTranslate2 is not installed.
     """
-    spec = _specification(folded(model), settings)
+    spec = _specification(model, settings)
     spec.config.bos_token = types[1][BOS]
     spec.config.decoder_start_token = types[1][start]
     spec.config.eos_token, spec.config.unk_token = types[1][EOS], types[1][UNK]
@@ -94,12 +95,13 @@ def write_model(
     spec.save(str(folder))
 
 
-def _specification(weights: dict[str, Tensor], settings: TransformerSettings) -> "TransformerSpec":
-    specs = library(".specs")
-    pre_norm = settings.placement == "pre"
+def _specification(model: Transformer, settings: TransformerSettings) -> "TransformerSpec":
+    specs, weights = library(".specs"), folded(model)
+    pre_norm, relative = settings.placement == "pre", settings.positions == "relative"
     spec = specs.TransformerSpec.from_config(
         (settings.encoder_layers, settings.decoder_layers),
         settings.heads,
+        with_relative_position=relative,
         pre_norm=pre_norm,
         rms_norm=settings.norm != "layer",
         activation=specs.Activation[settings.activation.upper()],
@@ -109,8 +111,9 @@ def _specification(weights: dict[str, Tensor], settings: TransformerSettings) ->
     spec.encoder.embeddings[0].weight = source
     spec.decoder.embeddings.weight = spec.decoder.projection.weight = target
     spec.decoder.projection.bias = _array(weights, "output_layer.bias")
-    encodings = sinusoids(torch.arange(MAX_POSITIONS), settings.d_model, settings.positions).numpy()
-    spec.encoder.position_encodings.encodings = spec.decoder.position_encodings.encodings = encodings
+    if not relative:
+        spec.encoder.position_encodings.encodings = _encodings(model.encoder_positions, settings)
+        spec.decoder.position_encodings.encodings = _encodings(model.decoder_positions, settings)
     for side, part in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         for number, layer in enumerate(part.layer):
             name = f"{side}.{number}"
@@ -123,9 +126,19 @@ def _specification(weights: dict[str, Tensor], settings: TransformerSettings) ->
     return spec
 
 
+@torch.no_grad()
+def _encodings(positions: Sinusoids | LearnedPositions | None, settings: TransformerSettings) -> np.ndarray:
+    count = known_positions(settings)
+    vectors = torch.zeros(count, settings.d_model) if positions is None else positions(torch.arange(count))
+    return vectors.float().cpu().numpy()
+
+
 def _set_attention(spec: "MultiHeadAttentionSpec", weights: dict[str, Tensor], name: str) -> None:
     for linear, parts in zip(spec.linear, _SELF if len(spec.linear) == len(_SELF) else _CROSS, strict=True):
         _set_linear(linear, weights, *(f"{name}.{part}" for part in parts))
+    if hasattr(spec, "relative_position_keys"):
+        spec.relative_position_keys = _array(weights, f"{name}.relative.weight")
+        spec.relative_position_values = np.zeros_like(spec.relative_position_keys)
     _set_norm(spec.layer_norm, weights, f"{name}_residual.norm")
 
 

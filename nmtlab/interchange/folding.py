@@ -21,7 +21,7 @@ FORBIDDEN = -1e4
 """A bias low enough for a probability of 0, and small enough to be added to other terms in half precision."""
 
 MAX_POSITIONS = 1024
-"""Number of positions that an exported model knows: its longest source and translation, in tokens."""
+"""Most positions that an exported model knows: its longest source and translation, in tokens."""
 
 _WITHOUT = {
     "plan_length": False,
@@ -65,6 +65,11 @@ def lacking(name: str, part: str, remedy: str) -> RunError:
 
 def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+
+
+def known_positions(settings: TransformerSettings) -> int:
+    """Return the number of positions that an exported model knows."""
+    return min(MAX_POSITIONS, settings.max_positions) if settings.positions == "learned" else MAX_POSITIONS
 
 
 @torch.no_grad()

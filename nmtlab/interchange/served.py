@@ -13,8 +13,8 @@ from nmtlab.device import choose_device, in_parallel
 from nmtlab.errors import NmtlabError, RecipeError
 from nmtlab.interchange.conversion import converted
 from nmtlab.interchange.ctranslate import Precision, library
-from nmtlab.interchange.folding import MAX_POSITIONS, check_exportable
-from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.interchange.folding import check_exportable, known_positions
+from nmtlab.recipe import MachineSettings, SearchSettings, TransformerSettings
 from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import Which
 from nmtlab.search.hypothesis import Hypothesis
@@ -40,6 +40,7 @@ class ServedSystem:
         pipeline: the text pipeline that the model was trained with.
         settings: search settings.
         precision: to compute in.
+        positions: number of those that the model knows.
         threads: number of CPU threads, each of which translates a batch; torch's default if 0.
         unserved: opens the system that translates the lines for which the model has too few positions.
 
@@ -58,6 +59,7 @@ class ServedSystem:
         pipeline: Pipeline,
         settings: SearchSettings,
         precision: Precision,
+        positions: int,
         threads: int,
         unserved: Callable[[], System],
     ) -> None:
@@ -65,6 +67,7 @@ class ServedSystem:
         self._device = choose_device(MachineSettings(device="cpu", threads=threads))
         self._threads = torch.get_num_threads()
         self._translator = _translator(folder, precision, self._threads)
+        self._positions = positions
         self._unserved = unserved
         self.pipeline = pipeline
         self.settings = settings
@@ -82,7 +85,7 @@ class ServedSystem:
         translations = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
-        served = [number for number, row in enumerate(ids) if self._limit(row) < MAX_POSITIONS]
+        served = [number for number, row in enumerate(ids) if self._limit(row) < self._positions]
         lengths = [len(ids[number]) for number in served]
         budget = max(1, min(self.settings.batch_tokens // self.settings.beam_size, sum(lengths) // self._threads))
         batches = [[served[i] for i in batch] for batch in sorted_batches(lengths, budget)[::-1]]
@@ -173,22 +176,23 @@ def open_served(
     """
     search = search or run.recipe.search
     threads = machine.threads if machine else 0
-    check_served(run, search)
+    positions = known_positions(check_served(run, search))
     unserved = partial(open_model, run, search, which, MachineSettings(device="cpu", threads=threads))
     pipeline = run.pipeline.shortlisted(search.shortlist)
     with converted(run, precision, search, which) as folder:
-        return ServedSystem(folder, pipeline, search, precision, threads, unserved)
+        return ServedSystem(folder, pipeline, search, precision, positions, threads, unserved)
 
 
-def check_served(run: Run, search: SearchSettings) -> None:
-    """Check that CTranslate2 has the parts of a run's model and of a search.
+def check_served(run: Run, search: SearchSettings) -> TransformerSettings:
+    """Return the settings of a run's model, having checked that CTranslate2 has its parts and those of a search.
 
     Raises:
         NmtlabError: it lacks one, which the message names, or is not installed.
     """
-    check_exportable(run.name, run.recipe)
+    settings = check_exportable(run.name, run.recipe)
     check_search(search)
     library()
+    return settings
 
 
 def check_search(settings: SearchSettings) -> None:

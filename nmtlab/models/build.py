@@ -29,8 +29,9 @@ from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.maps import linear_maps
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer, OutputTypes
+from nmtlab.nn.positions import LearnedPositions, RelativePositions, Sinusoids
 from nmtlab.nn.private import Generators, generators, small_normal, xavier_normal
-from nmtlab.nn.recurrent import CELLS, FusedLayer, SequenceDropout, Stack, SteppedLayer
+from nmtlab.nn.recurrent import CELLS, Cell, FusedLayer, SequenceDropout, Stack, SteppedLayer, TransitionGruCell
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.convolutional import ConvSettings
@@ -107,8 +108,21 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
     def residual() -> nn.Module:
         return PreNorm(norm(), s.dropout) if s.placement == "pre" else PostNorm(norm(), s.dropout)
 
-    def attention(of: Sequence[str]) -> MultiHeadAttention:
-        return MultiHeadAttention(s.d_model, s.heads, s.dropout, linear_maps(s.attention_share, of, s.lora_rank))
+    def attention(of: Sequence[str], relative: bool = False) -> MultiHeadAttention:
+        maps = linear_maps(s.attention_share, of, s.lora_rank)
+        return MultiHeadAttention(s.d_model, s.heads, s.dropout, maps, relative)
+
+    def self_attention(of: Sequence[str]) -> MultiHeadAttention:
+        return attention(of, s.positions == "relative")
+
+    def positions() -> Sinusoids | LearnedPositions | None:
+        match s.positions:
+            case "learned":
+                return LearnedPositions(s.max_positions, s.d_model)
+            case "relative" | "none":
+                return None
+            case layout:
+                return Sinusoids(s.d_model, layout)
 
     def feed_forward(of: Sequence[str]) -> FeedForward:
         maps = linear_maps(s.feed_forward_share, of, s.lora_rank)
@@ -121,10 +135,11 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         return WordEmbedding(types, s.d_model, s.fixnorm, s.embedding_share, of)
 
     def encoder_layer() -> EncoderLayer:
-        return EncoderLayer(attention(sources), feed_forward(sources), residual, adapters(sources))
+        return EncoderLayer(self_attention(sources), feed_forward(sources), residual, adapters(sources))
 
     def decoder_layer() -> DecoderLayer:
-        return DecoderLayer(attention(targets), attention(targets), feed_forward(targets), residual, adapters(targets))
+        attentions = self_attention(targets), attention(targets)
+        return DecoderLayer(*attentions, feed_forward(targets), residual, adapters(targets))
 
     closing = s.placement == "pre"
     shared = text.joint and s.shared_embeddings
@@ -148,7 +163,8 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         language_codes=text.languages,
         first_tokens=text.first_tokens,
         reads_start=text.reads_start,
-        positions=s.positions,
+        encoder_positions=positions(),
+        decoder_positions=positions(),
     )
     if s.g == "fixed":
         # The g before the softmax belongs to FixNorm and stays learned (Table 3.17).
@@ -163,10 +179,15 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
     dropout = SequenceDropout(s.dropout, s.variational)
     radius = s.radius if s.fixnorm else None
 
+    def cell() -> Cell:
+        if s.transitions > 1:
+            return TransitionGruCell(s.d_model, s.d_model, s.layer_norm, s.transitions)
+        return CELLS[s.cell](s.d_model, s.d_model, s.layer_norm)
+
     def layer() -> FusedLayer | SteppedLayer:
-        if not (s.layer_norm or s.variational):
+        if not (s.layer_norm or s.variational or s.transitions > 1):
             return FusedLayer(s.cell, s.d_model)
-        return SteppedLayer(CELLS[s.cell](s.d_model, s.d_model, s.layer_norm), s.dropout if s.variational else 0.0)
+        return SteppedLayer(cell(), s.dropout if s.variational else 0.0)
 
     def stack(layers: int) -> Stack:
         return Stack([layer() for _ in range(layers)], dropout, s.residual)
@@ -181,7 +202,7 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
             lexicon_reads_dropped=s.lexicon_reads_dropped,
         ),
         target_embedding=WordEmbedding(target_types, s.d_model, fixnorm=False),
-        cells=[CELLS[s.cell](s.d_model, s.d_model, s.layer_norm) for _ in range(s.layers)],
+        cells=[cell() for _ in range(s.layers)],
         attention=GlobalAttention(s.d_model, s.attention),
         dropout=dropout,
         residual=s.residual,
@@ -295,6 +316,8 @@ def _initialise_transformer(model: Transformer, init: str, private: Generators) 
             xavier_normal(module.outer, private)
         elif isinstance(module, Adapters):
             module.draw(private)
+        elif isinstance(module, LearnedPositions | RelativePositions):
+            nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5)
         elif isinstance(module, LengthModel):
             for linear in filter(None, (module.attention, module.output)):
                 xavier_normal(linear, private)

@@ -46,6 +46,7 @@ class PlannedTransformer(Transformer):
                 "a run that plans lengths generates no EOS, which this search needs",
                 "choose a run whose plan_length is false",
             )
+        self._check_positions(int(length.max()) + 1)
         state = super().start(memory, language)
         sentences, times = length.shape
         rows = torch.arange(sentences, device=length.device).repeat_interleave(times)[:, None]

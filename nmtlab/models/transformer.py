@@ -11,6 +11,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from nmtlab.errors import RunError
 from nmtlab.models.interface import LanguageCodes, OutputTable, Step, Sublayer
 from nmtlab.models.layers import DecoderLayer, EncoderLayer, KeysValues, Slots
 from nmtlab.models.past import Past
@@ -19,7 +20,7 @@ from nmtlab.models.tied import TiedModel
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
-from nmtlab.nn.positions import Layout, sinusoids
+from nmtlab.nn.positions import LearnedPositions, Sinusoids
 from nmtlab.nn.precision import in_autocast_precision, widened
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import BOS, PAD
@@ -152,7 +153,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         language_codes: of the source and target languages.
         first_tokens: target language -> type that the decoder reads in place of BOS; empty for BOS.
         reads_start: whether the decoder reads BOS before its first token too, as M2M-100 does.
-        positions: layout of the sinusoids.
+        encoder_positions, decoder_positions: make the vectors that are added to words at positions; None: none are.
     """
 
     direction = 1
@@ -172,7 +173,8 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         language_codes: LanguageCodes = ((), ()),
         first_tokens: Mapping[str, int] | None = None,
         reads_start: bool = False,
-        positions: Layout = "alternating",
+        encoder_positions: Sinusoids | LearnedPositions | None = None,
+        decoder_positions: Sinusoids | LearnedPositions | None = None,
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
@@ -180,7 +182,6 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         self.language_codes = language_codes
         self.first_tokens = dict(first_tokens or {})
         self.reads_start = reads_start
-        self.positions = positions
         vectors = sum(max(1, len(codes)) for codes in language_codes)
         self.languages = nn.Parameter(torch.zeros(vectors, target_embedding.width)) if language_vectors else None
         self.dropout = Dropout(dropout)
@@ -189,12 +190,15 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         self.encoder_norm = encoder_norm
         self.decoder_norm = decoder_norm
         self.output_layer = output_layer
+        self.encoder_positions = encoder_positions
+        self.decoder_positions = decoder_positions
 
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source, language or self.default_languages[0])
 
     def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> TransformerMemory:
         self.check_languages(source=language)
+        self._check_positions(source.shape[1])
         language = language or self.default_languages[0]
         padding = source == PAD
         bias = None
@@ -203,13 +207,14 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
             bias = bias.masked_fill_(padding, -math.inf)[:, None, None, :]
         where = torch.arange(source.shape[1], device=source.device)
         embedded = self.embed_source(source, language) if embedded is None else embedded
-        x = self._placed(embedded, self._language_vector(0, language), where)
+        x = self._placed(embedded, self._language_vector(0, language), self.encoder_positions, where)
         for layer in self.encoder:
             x = layer(x, bias, language)
         return TransformerMemory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding)
 
     def forward(self, batch: Batch[Tensor], memory: TransformerMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
+        self._check_positions(batch.target.shape[1] + self.reads_start)
         memory = memory or self.encode(batch.source, batch.source_language)
         language = batch.target_language or self.default_languages[1]
         x = self._embed_target(batch.target_input, language, self._positions(batch.target) + self.reads_start)
@@ -253,6 +258,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
 
         The output has rows for the computed slots only, (N, D).
         """
+        self._check_positions(len(state.past[0]) + 1)
         x = state.slots.rows(x)
         imposed = _by_layer(attention, len(self.decoder))
         past_mask = state.past_mask()
@@ -302,22 +308,40 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         """Embed the decoder's input, (B, L), in a language, at positions as of `_placed`."""
         if language in self.first_tokens:
             ids = ids.masked_fill(ids == BOS, self.first_tokens[language])
-        return self._placed(self.target_embedding(ids, language), self._language_vector(1, language), where)
+        vector = self._language_vector(1, language)
+        return self._placed(self.target_embedding(ids, language), vector, self.decoder_positions, where)
 
     def _embed_start(self, bos: Tensor, language: str) -> Tensor:
         """Embed BOS, (B, 1), before the decoder's first token."""
         where = torch.zeros(1, dtype=torch.long, device=bos.device)
-        return self._placed(self.target_embedding(bos, language), self._language_vector(1, language), where)
+        vector = self._language_vector(1, language)
+        return self._placed(self.target_embedding(bos, language), vector, self.decoder_positions, where)
 
-    def _placed(self, x: Tensor, vector: Tensor | None, where: Tensor) -> Tensor:
+    def _check_positions(self, tokens: int) -> None:
+        """Check that a sentence of so many tokens, EOS included, has no position without a learned vector.
+
+        Raises:
+            RunError: it has.
+        """
+        learned = self.encoder_positions
+        if isinstance(learned, LearnedPositions) and tokens > len(learned.weight):
+            raise RunError(
+                f"a sentence of {tokens:,} tokens: the model has learned {len(learned.weight):,} positions",
+                "split the sentence, or train with a larger model.max_positions",
+            )
+
+    def _placed(
+        self, x: Tensor, vector: Tensor | None, positions: Sinusoids | LearnedPositions | None, where: Tensor
+    ) -> Tensor:
         """Place word vectors, (B, L, D), at positions (L,) or (B, L), or all at one position, (1,) or (B, 1).
 
         Args:
             x: word vectors.
             vector: of the language, (D,), if any.
+            positions: makes the vectors of positions, if any.
             where: positions.
         """
-        x = x + sinusoids(where, x.shape[-1], self.positions).to(x.dtype)
+        x = x if positions is None else x + positions(where).to(x.dtype)
         return self.dropout(x if vector is None else x + vector)
 
 

@@ -1,4 +1,4 @@
-"""Encodings of positions: sinusoids (thesis eq 1.14, 1.15), and learned ones."""
+"""Encodings of positions: sinusoids (thesis eq 1.14, 1.15), learned ones, and those of distances (Shaw et al. 2018)."""
 
 import math
 from typing import Literal
@@ -23,6 +23,19 @@ def sinusoids(positions: Tensor, d_model: int, layout: Layout = "alternating") -
     return torch.stack(waves, dim=-1).flatten(-2) if layout == "alternating" else torch.cat(waves, dim=-1)
 
 
+class Sinusoids(nn.Module):
+    """The sinusoids of a width and a layout; see `sinusoids`."""
+
+    def __init__(self, d_model: int, layout: Layout) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.layout = layout
+
+    def forward(self, where: Tensor) -> Tensor:
+        """Return the encodings, (..., d_model), of integer positions from 0, (...,)."""
+        return sinusoids(where, self.d_model, self.layout)
+
+
 class LearnedPositions(nn.Module):
     """A table of position embeddings; positions beyond it have the embedding of its last one.
 
@@ -37,3 +50,33 @@ class LearnedPositions(nn.Module):
     def forward(self, where: Tensor) -> Tensor:
         """Return the embeddings, (..., d_model), of integer positions from 0, (...,)."""
         return F.embedding(where.clamp_max(len(self.weight) - 1), self.weight)
+
+
+class RelativePositions(nn.Module):
+    """Vectors a of distances, which keys have for a query (Shaw et al. 2018): e_ij = q_i (k_j + a_clip(j - i)) / √d_k.
+
+    The values have none: in the paper's Table 3, those of the keys alone do as well.
+
+    Args:
+        width: d_k, of a head; all heads have the same vectors.
+    """
+
+    furthest = 8
+    """Distance from which on all have the same vector."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(2 * self.furthest + 1, width))
+
+    def forward(self, queries: Tensor, keys: int) -> Tensor:
+        """Return the products with the vectors of all distances, (..., Q, K).
+
+        Args:
+            queries: (..., Q, d_k), at the last Q positions.
+            keys: number K of positions.
+        """
+        positions = torch.arange(keys, device=queries.device)
+        distances = positions - positions[keys - queries.shape[-2] :, None]
+        rows = distances.clamp(-self.furthest, self.furthest) + self.furthest  # (Q, K)
+        products = queries @ self.weight.T
+        return products.gather(-1, rows.expand(*queries.shape[:-1], keys))

@@ -75,10 +75,54 @@ class GruCell(nn.Module):
         """Return the next state; see `LstmCell`."""
         (h,) = state
         dropped = h if recurrent_mask is None else h * recurrent_mask
-        reset, update, new = self.input_norm(projected).chunk(3, dim=-1)
-        reset_h, update_h, new_h = self.recurrent_norm(self.recurrent(dropped)).chunk(3, dim=-1)
-        new = (new + (reset + reset_h).sigmoid() * new_h).tanh()
-        return (torch.lerp(new, h, (update + update_h).sigmoid()),)
+        return (_gated(self.input_norm(projected), self.recurrent_norm(self.recurrent(dropped)), h),)
+
+
+class Transition(nn.Module):
+    """A gated recurrent unit whose input is 0, of which only the bias is left: h -> h.
+
+    Args:
+        d_model: width of h.
+        layer_norm: normalise h's part of the pre-activations.
+    """
+
+    def __init__(self, d_model: int, layer_norm: bool) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(3 * d_model))
+        self.recurrent = Linear(d_model, 3 * d_model)
+        self.recurrent_norm = nn.LayerNorm(3 * d_model) if layer_norm else nn.Identity()
+
+    def forward(self, h: Tensor, recurrent_mask: Tensor | None = None) -> Tensor:
+        """Return the next h, (..., D); `recurrent_mask` as of `LstmCell`."""
+        dropped = h if recurrent_mask is None else h * recurrent_mask
+        return _gated(self.bias, self.recurrent_norm(self.recurrent(dropped)), h)
+
+
+class TransitionGruCell(GruCell):
+    """A step through several gated recurrent units, of which the first reads the input (Miceli Barone et al. 2017).
+
+    Args:
+        input_size, d_model, layer_norm: as of `LstmCell`.
+        transitions: number of units in a step, at least 2.
+    """
+
+    def __init__(self, input_size: int, d_model: int, layer_norm: bool, transitions: int) -> None:
+        super().__init__(input_size, d_model, layer_norm)
+        self.transitions = nn.ModuleList(Transition(d_model, layer_norm) for _ in range(transitions - 1))
+
+    def forward(self, projected: Tensor, state: CellState, recurrent_mask: Tensor | None = None) -> CellState:
+        """Return the next state; see `LstmCell`. The mask is the same for all units."""
+        (h,) = super().forward(projected, state, recurrent_mask)
+        for transition in self.transitions:
+            h = transition(h, recurrent_mask)
+        return (h,)
+
+
+def _gated(sums: Tensor, sums_h: Tensor, h: Tensor) -> Tensor:
+    """Return the next h, given the parts of the pre-activations that the input and h have, (..., 3 D) each."""
+    (reset, update, new), (reset_h, update_h, new_h) = sums.chunk(3, dim=-1), sums_h.chunk(3, dim=-1)
+    new = (new + (reset + reset_h).sigmoid() * new_h).tanh()
+    return torch.lerp(new, h.to(new.dtype), (update + update_h).sigmoid())
 
 
 Cell = LstmCell | GruCell

@@ -32,6 +32,9 @@ class RnnSettings(Family):
     cell: Literal["lstm", "gru"] = "lstm"
     """Recurrent cell."""
 
+    transitions: int = Field(1, ge=1, le=100)
+    """Recurrent units in each step of a layer, of which the first reads its input (Miceli Barone et al. 2017)."""
+
     attention: Literal["general", "dot", "additive"] = "general"
     """Attention score: h W s, h s, or v tanh(W h + U s) (Luong et al. 2015; Bahdanau et al. 2015)."""
 
@@ -94,6 +97,8 @@ class RnnSettings(Family):
             raise ValueError(f"layers is {self.layers} but must be even with bidirectional; choose {self.layers + 1}")
         if self.bidirectional and not self.reversed_source:
             raise ValueError("a bidirectional encoder reads the source both ways; remove reversed_source = false")
+        if self.transitions > 1 and self.cell != "gru":
+            raise ValueError(f"transitions are between the states of a 'gru', but cell is {self.cell!r}; choose 'gru'")
         if self.fixnorm and not self.tied:
             raise ValueError("fixnorm needs tied embeddings; remove tied = false")
         if self.lexicon == "module" and not (self.fixnorm and self.fix_hidden):

@@ -43,8 +43,11 @@ class TransformerSettings(Family):
     activation: Literal["relu", "swish"] = "relu"
     """Activation between the feed-forward layers: ReLU, or Swish x σ(x), which Marian's models have."""
 
-    positions: Literal["alternating", "halves", "fairseq"] = "alternating"
-    """Sinusoids: sine and cosine by turns, all sines first (Marian), or as fairseq has them (M2M-100, NLLB)."""
+    positions: Literal["alternating", "halves", "fairseq", "learned", "relative", "none"] = "alternating"
+    """Sinusoids by turns, all sines first (Marian) or as in fairseq; learned; vectors of distances (Shaw); or none."""
+
+    max_positions: int = Field(512, ge=1, le=100_000)
+    """Number of learned positions; longer sentences, in tokens with EOS, are refused."""
 
     g: Literal["learned", "fixed"] = "learned"
     """With fixed, every ScaleNorm g but the one before the softmax stays at the square root of d (Table 3.17)."""
@@ -122,6 +125,11 @@ class TransformerSettings(Family):
             raise ValueError(
                 "lora_rank needs maps that all languages share; set attention_share and "
                 "feed_forward_share to 1, or lora_rank to 0"
+            )
+        if self.plan_length and self.positions in ("relative", "none"):
+            raise ValueError(
+                f"plan_length counts the decoder's positions down, which positions {self.positions!r} do not show it; "
+                "choose sinusoids or learned ones"
             )
         if self.positions == "fairseq" and self.d_model < 4:
             raise ValueError("positions 'fairseq' needs two frequencies; set d_model to at least 4")

@@ -31,7 +31,9 @@ _PEAKS = {
 """Operations per second of dense bf16 matrix products, from NVIDIA's data sheets; the first matching name counts."""
 
 _SOURCE_WEIGHT = re.compile(r"encoder\..*|.*cross_attention\.(key|value)\..*weight|attention\.key\.weight")
-_NO_PRODUCT = re.compile(r".*embedding.*|output_weight")  # the output layer's rows are counted by its columns
+_NO_PRODUCT = re.compile(
+    r".*embedding.*|.*positions\.weight|output_weight"
+)  # the output layer's rows are counted by its columns
 
 _EFFICIENCY = 0.4
 """Share of the machine's matrix-product speed that a training step reaches (measured: 0.3 to 0.55)."""

@@ -118,7 +118,7 @@ def test_the_settings_of_greedy_search_count_alike(run, lines, changes):
 
 
 def test_lines_that_have_too_many_tokens_for_the_model_are_translated_here(run, lines, monkeypatch):
-    monkeypatch.setattr(served, "MAX_POSITIONS", GREEDY.extra_length + 7)
+    monkeypatch.setattr(served, "known_positions", lambda settings: GREEDY.extra_length + 7)
     lengths = [len(ids) - 1 for ids in run.pipeline.encode_source(lines)]
     long = [line for line, length in zip(lines, lengths, strict=True) if length >= 7]
     assert 0 < len(long) < len(lines) - 1

@@ -40,6 +40,11 @@ HELD_BY_HUGGING_FACE = {
     "PreNorm + LayerNorm": PRE | {"model.fixnorm": False},
     "PreNorm + FixNorm + LayerNorm + Swish": PRE | {"model.activation": "swish"},
 }
+POSITIONS = {
+    "learned positions": {"model.positions": "learned", "model.max_positions": 70},
+    "positions of distances": {"model.positions": "relative"},
+    "no positions": {"model.positions": "none"},
+}
 SCALED = "PreNorm + FixNorm + ScaleNorm"
 LINES, MORE = 12, 10
 
@@ -51,7 +56,9 @@ def learned(tiny_corpus, tiny_recipe, tmp_path_factory):
 
     def learn(kind: str) -> Run:
         if kind not in runs:
-            changes = {"text.segmentation": "bpe", "text.vocabulary_size": 70} | HELD_BY_HUGGING_FACE.get(kind, {})
+            changes = {"text.segmentation": "bpe", "text.vocabulary_size": 70} | (HELD_BY_HUGGING_FACE | POSITIONS).get(
+                kind, {}
+            )
             recipe = tiny_recipe.with_changes(changes)
             runs[kind] = learned_run(tmp_path_factory.mktemp("data"), tiny_corpus, recipe)
         return runs[kind]
@@ -163,7 +170,7 @@ def test_the_generation_settings_are_those_of_the_recipe(learned, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", ["PostNorm + LayerNorm", "PreNorm + LayerNorm", SCALED])
+@pytest.mark.parametrize("kind", ["PostNorm + LayerNorm", "PreNorm + LayerNorm", SCALED, *POSITIONS])
 def test_ctranslate2_finds_the_same_greedy_translations(learned, lines, kind):
     pytest.importorskip("ctranslate2")
     run, lines = learned(kind), [*lines, "", "zzz unbekannt"]
@@ -357,6 +364,7 @@ def test_a_model_of_another_family_is_refused(tiny_corpus, tiny_recipe, tmp_path
     [
         ({}, "model.norm = 'scale'"),
         (POST, "text.segmentation = 'word'"),
+        (PRE | {"model.positions": "relative"}, "model.positions = 'relative'"),
         (PRE | {"model.positions": "fairseq"}, "model.positions = 'fairseq'"),
         (PRE | {"text.joint": False}, "PreNorm with a table for each side"),
     ],

@@ -27,7 +27,7 @@ from torch import Tensor
 from nmtlab.errors import RecipeError
 from nmtlab.models.interface import on_device
 from nmtlab.models.recurrent import RecurrentModel
-from nmtlab.nn.recurrent import GruCell, LstmCell
+from nmtlab.nn.recurrent import GruCell, LstmCell, TransitionGruCell
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
@@ -102,6 +102,41 @@ def test_a_system_computes_what_the_thesis_writes_down(system):
         for source, target in zip(SOURCE.tolist(), TARGET.tolist(), strict=True)
     ]
     torch.testing.assert_close(log_probs(model, pairs()), torch.cat(expected))
+
+
+def test_attention_is_from_the_last_transition_and_enters_the_first_one_of_the_next_word():
+    model = recurrent(cell="gru", transitions=3)
+    p = dict(model.named_parameters())
+    (cell,) = model.cells
+
+    def step(cell: TransitionGruCell, sums: Tensor, h: Tensor) -> Tensor:
+        for unit, x in zip((cell, *cell.transitions), (sums, *(one.bias for one in cell.transitions)), strict=True):
+            (r, z, n), (r_h, z_h, n_h) = x.chunk(3), (unit.recurrent.weight @ h + unit.recurrent.bias).chunk(3)
+            z = torch.sigmoid(z + z_h)
+            h = (1 - z) * torch.tanh(n + torch.sigmoid(r + r_h) * n_h) + z * h
+        return h
+
+    h, memory = torch.zeros(D, dtype=torch.float64), []
+    reader = model.encoder.backwards.layers[0].cell
+    for word in p["encoder.embedding.weight"][SOURCE[0, :4]].flip(0):
+        h = step(reader, reader.input.weight @ word + reader.input.bias, h)
+        memory.insert(0, h)
+    memory, h_tilde, found = torch.stack(memory), torch.zeros(D, dtype=torch.float64), []
+    for word in p["target_embedding.weight"][[BOS, *TARGET[0, :3]]]:
+        h = step(cell, cell.input.weight @ word + cell.input.bias + p["feed.weight"] @ h_tilde, h)
+        context = (memory @ p["attention.key.weight"].T @ h).softmax(0) @ memory
+        h_tilde = torch.tanh(p["combine.weight"] @ torch.cat((context, h)))
+        logits = p["target_embedding.weight"] @ h_tilde + p["output_bias"]
+        found.append(logits[torch.from_numpy(ALLOWED)].log_softmax(0))
+    torch.testing.assert_close(log_probs(model, pairs())[:4], torch.stack(found))
+
+
+def test_in_bf16_a_gated_recurrent_unit_computes_about_the_same():
+    for transitions in (1, 3):
+        model = recurrent(cell="gru", transitions=transitions).float()
+        with torch.autocast("cpu", torch.bfloat16):
+            found = log_probs(model, pairs())
+        torch.testing.assert_close(found.float(), log_probs(model, pairs()), atol=0.1, rtol=0.05)
 
 
 # What must hold for every choice
@@ -331,6 +366,7 @@ def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variati
         ({"model.layers": 2, "model.bidirectional": True, "model.reversed_source": False}, "remove reversed_source"),
         ({"model.fixnorm": True, "model.tied": False}, "remove tied"),
         ({"model.lexicon": "module"}, "set fixnorm"),
+        ({"model.transitions": 2}, "but cell is 'lstm'; choose 'gru'"),
         ({"model.d_ff": 3}, "family transformer"),
     ],
 )

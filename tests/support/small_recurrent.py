@@ -39,6 +39,8 @@ VARIANTS = {
     "forwards": {"layers": 2, "reversed_source": False},
     "layer-norm": {"layer_norm": True, "layers": 2},
     "layer-norm-gru": {"layer_norm": True, "cell": "gru"},
+    "transitions": {"cell": "gru", "transitions": 3, "layers": 2},
+    "layer-norm-transitions": {"cell": "gru", "transitions": 2, "layer_norm": True},
     "variational": {"variational": True, "layers": 2},
 }
 every_system = pytest.mark.parametrize("system", SYSTEMS)

@@ -76,7 +76,9 @@ def test_arthurs_table_is_learned_from_the_training_pairs_and_kept_with_the_run(
 
 
 @pytest.mark.full  # near the limit of the quick tier on a slow machine
-def test_a_stopped_training_with_adadelta_resumes_with_the_same_losses(tiny_corpus, recipe, workspace):
+@pytest.mark.parametrize("name", ["tied", "deep-transition"])
+def test_a_stopped_training_resumes_with_the_same_losses(name, tiny_corpus, workspace):
+    recipe = named_recipe(name).with_settings(SMALL)
     whole = train("whole", recipe, tiny_corpus, workspace)
     for stop in (7, 10, 13):  # within an epoch, at its end, within the next
         asked = []

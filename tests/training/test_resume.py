@@ -82,13 +82,24 @@ def test_a_killed_training_resumes_with_the_same_losses(changes, trained, tiny_c
 
 
 @pytest.mark.parametrize(
-    "schedule",
-    ["inverse-sqrt", *(pytest.param(name, marks=pytest.mark.full) for name in ("validation-decay", "no-warmup"))],
+    ("field", "value"),
+    [
+        ("training.schedule", "inverse-sqrt"),
+        *(
+            pytest.param(*choice, marks=pytest.mark.full)
+            for choice in (
+                ("training.schedule", "validation-decay"),
+                ("training.schedule", "no-warmup"),
+                ("model.positions", "learned"),
+                ("model.positions", "relative"),
+            )
+        ),
+    ],
 )
-def test_a_stopped_training_resumes_in_the_middle_of_an_epoch(schedule, tiny_corpus, tiny_recipe, workspace):
+def test_a_stopped_training_resumes_in_the_middle_of_an_epoch(field, value, tiny_corpus, tiny_recipe, workspace):
     recipe = tiny_recipe.with_changes(
         {
-            "training.schedule": schedule,
+            field: value,
             "training.word_dropout": 0.1,
             "training.validate_every": 10,
             "training.decay_patience": 1,

@@ -42,11 +42,11 @@ def test_operations_of_a_transformer_are_those_that_torch_counts(tiny_recipe, pl
 
 @pytest.mark.full
 @pytest.mark.parametrize("attention", ["general", "dot", "additive"])
-@pytest.mark.parametrize("tied", [True, False])
-def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, attention):
+@pytest.mark.parametrize(("tied", "cell"), [(True, {}), (False, {}), (True, {"cell": "gru", "transitions": 3})])
+def test_operations_of_a_recurrent_model_are_those_that_torch_counts(tied, cell, attention):
     torch.manual_seed(1)
     # torch counts the operations only of an unfused cell
-    settings = RnnSettings(d_model=16, layers=2, tied=tied, attention=attention, layer_norm=True)
+    settings = RnnSettings(d_model=16, layers=2, tied=tied, attention=attention, layer_norm=True, **cell)
     model = build_model(settings, ModelText(TYPES, np.ones(TYPES, dtype=bool), joint=False))
     lines, source, target, d = 6, 17, 9, settings.d_model
     pairs = on_device(batch_of(np.full((lines, source), 4), np.full((lines, target), 5)))

@@ -27,7 +27,7 @@ from nmtlab.analysis.access.needs import in_direction
 from nmtlab.evaluation.scores import bleu, default_tokenizer
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, SOLID, dressed, log_axis, name_in_lines, styles
 from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
-from nmtlab.interchange.folding import check_exportable
+from nmtlab.interchange.folding import check_exportable, known_positions
 from nmtlab.interchange.served import ServedSystem
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.environment import environment, provenance
@@ -332,7 +332,8 @@ def _translated(system: _System, lines: list[str]) -> tuple[list[str], float, fl
     run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
     ours = partial(open_model, run, search, machine=MachineSettings(device="cpu", threads=threads))
     if system.exported:
-        opened: System = ServedSystem(system.exported, run.pipeline, search, system.precision, threads, ours)
+        positions = known_positions(check_exportable(run.name, run.recipe))
+        opened: System = ServedSystem(system.exported, run.pipeline, search, system.precision, positions, threads, ours)
     else:
         opened = ours()
     texts = [translation.text for translation in opened.translate(lines)]
