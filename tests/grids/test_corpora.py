@@ -199,7 +199,7 @@ def test_noise_of_clean_text_that_has_changed_is_not_taken_for_that_of_the_new_o
     noisy = NoisyCorpus(ExternalCorpus("news", "uz", "en"), "copied-source", 1.0)
     noisy.open(workspace)
     write_lines(workspace.more_corpora[0] / "news" / "train.uz", ["other"] * 6)
-    with pytest.raises(CorpusError, match="'news.copied-source-100': made with checksum"):
+    with pytest.raises(CorpusError, match=r"'news\.copied-source-100': made with checksum"):
         noisy.open(workspace)
 
 
