@@ -23,14 +23,16 @@ from nmtlab.workspace import PUBLISHED
 
 COLUMNS = ["text", "system", "kind", "share", "seeds", "bleu", "effect", "low", "high"]
 
-_SYSTEMS = {"neural": NOISE, "phrase-based": NOISE_PHRASES}
+SYSTEMS = {"neural": NOISE, "phrase-based": NOISE_PHRASES}
+"""Kind of system -> table of its costs."""
+
 _FILE, _PUBLISHED = "khayrallah-koehn-2018.csv", "published (de-en)"
 _PERCENT = tuple(round(100 * share) for share in SHARES)
 _HEAD, _PANEL, _FOOT = 65, 230, 190
 
 
 class _Printed(NamedTuple):
-    """A line of the published values: `share` in percent of the clean text, `system` as of `_SYSTEMS`."""
+    """A line of the published values: `share` in percent of the clean text, `system` as of `SYSTEMS`."""
 
     kind: str
     share: int
@@ -39,11 +41,17 @@ class _Printed(NamedTuple):
     source: str
 
 
-def noise_view(scale: Scale = "small") -> View:
-    """Show what noise of each kind and share costs in BLEU, measured here and published, neural and phrase-based."""
-    printed, cells = published_effects(), dict(_measured(scale, "test-bleu"))
-    found = [noise_effects(some, system, scale) for system, some in cells.items()]
-    lines = pd.concat([*found, printed], ignore_index=True)
+def noise_view(system: str = "", scale: Scale = "small") -> View:
+    """Show what noise of each kind and share costs in BLEU, measured here and published.
+
+    Args:
+        system: one of `SYSTEMS`; all if empty.
+        scale: at which the tables were run.
+    """
+    cells = {name: some for name, some in _measured(scale, "test-bleu") if system in ("", name)}
+    found = [noise_effects(some, name, scale) for name, some in cells.items()]
+    lines = pd.concat([*found, published_effects()], ignore_index=True)
+    lines = lines[lines["system"] == system] if system else lines
     said = described_cells(pd.concat(cells.values())) if cells else "published; not measured here yet"
     return View(lines, with_subtitle(noise_figure(lines), said), finding=noise_finding(lines))
 
@@ -93,7 +101,7 @@ def noise_figure(lines: pd.DataFrame) -> go.Figure:
         lines: rows of `noise_effects` and `published_effects`.
     """
     texts, systems = (list(dict.fromkeys(lines[name])) for name in ("text", "system"))
-    systems = [name for name in _SYSTEMS if name in systems]
+    systems = [name for name in SYSTEMS if name in systems]
     titles = [escape(f"{text}, {system}") for text in texts for system in systems]
     figure = make_subplots(
         len(texts), len(systems), shared_xaxes=True, subplot_titles=titles, horizontal_spacing=0.1,
@@ -195,7 +203,7 @@ def copies_figure(lines: pd.DataFrame) -> go.Figure:
 
 def _measured(scale: Scale, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield each system with the cells of its table, if it was measured."""
-    for system, table in _SYSTEMS.items():
+    for system, table in SYSTEMS.items():
         with suppress(NmtlabError):
             yield system, measured_cells(table.name, scale, metric)
 

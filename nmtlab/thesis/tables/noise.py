@@ -37,16 +37,16 @@ def _captions(pairs: int) -> ConcatenatedCorpus:
     )
 
 
-def _setup(clean: Corpus, third: Corpus) -> Setup:
+def _setup(clean: Corpus, third: Corpus, changes: Changes | None = None) -> Setup:
     noisy = {
         name: NoisyCorpus(clean, kind, share, third=third if kind.startswith("wrong-language") else None)
         for name, (kind, share) in NOISES.items()
     }
-    return Setup(clean, texts={name: Texts(corpus.name, (corpus,)) for name, corpus in noisy.items()})
+    return Setup(clean, changes or {}, texts={name: Texts(corpus.name, (corpus,)) for name, corpus in noisy.items()})
 
 
 _SPANISH = ExternalCorpus("libreoffice-es-en", "es", "en", "LibreOffice")
-_FEW, _MORE = (_setup(_captions(pairs), _SPANISH) for pairs in (2000, 10_000))
+_FEW, _MORE = _setup(_captions(2000), _SPANISH), _setup(_captions(10_000), _SPANISH, {"training.max_evaluations": 8})
 _ALL = _setup(
     ExternalCorpus("wmt17-de-en", "de", "en", "WMT 2017"), ExternalCorpus("eubookshop-fr-en", "fr", "en", "EU Bookshop")
 )
