@@ -7,6 +7,7 @@ from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.views import ViewSection, view_of
+from nmtlab.dashboards.widgets.note import html
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.view import View
 from nmtlab.runs.listing import open_run
@@ -26,6 +27,9 @@ PAGE = About(
 )
 
 _BOTH = "neural and phrase-based"
+_UPDATES = (
+    "Systems measured here read the clean pairs equally often: with 100 % of noise, they make twice the updates."
+)
 _NO_RUNS = f"No run behind the table is here: 'nmtlab reproduce {NOISE.name}' trains them."
 
 
@@ -42,7 +46,7 @@ class NoisePage(Page):
         self.effects = ViewSection(self._effects, inputs, "Shares of the translations, in percent")
         self.measured = widgets.VBox([self.cost.answer, self.cost.chart])
         body = [
-            self.measured,
+            self.measured, html(_UPDATES, "nmtlab-note"),
             Fold("copies", "How much do systems copy that were trained on copies?", self.copies),
             Fold("effects", "What do the translations of single runs look like?", self.effects),
             Fold("numbers", "The cost in numbers", self.cost.table),

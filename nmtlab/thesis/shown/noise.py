@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from html import escape
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,12 +103,13 @@ def noise_figure(lines: pd.DataFrame) -> go.Figure:
     """
     texts, systems = (list(dict.fromkeys(lines[name])) for name in ("text", "system"))
     systems = [name for name in SYSTEMS if name in systems]
-    titles = [escape(f"{text}, {system}") for text in texts for system in systems]
+    drawn = {*zip(lines["text"], lines["system"], strict=True)}
+    titles = [escape(", ".join(one)) if one in drawn else "" for one in product(texts, systems)]
     figure = make_subplots(
         len(texts), len(systems), shared_xaxes=True, subplot_titles=titles, horizontal_spacing=0.1,
         vertical_spacing=0.35 / (2 * len(texts)),
     )  # fmt: skip
-    for (text, system, share), some in lines.groupby(["text", "system", "share"], sort=False):
+    for (share, text, system), some in lines.groupby(["share", "text", "system"]):  # bars stand in this order
         place = _PERCENT.index(share)
         figure.add_bar(
             x=some["kind"], y=some["effect"], name=f"{share} %", legendgroup=f"{share}", legendrank=place,
@@ -132,7 +134,7 @@ def noise_figure(lines: pd.DataFrame) -> go.Figure:
 
 
 def noise_finding(lines: pd.DataFrame) -> str:
-    """Say which kind of noise costs most and which least, at its largest share on each text.
+    """Say which kind of noise is worst and which best, at its largest share on each text.
 
     Args:
         lines: rows of `noise_effects` and `published_effects`.
@@ -140,9 +142,9 @@ def noise_finding(lines: pd.DataFrame) -> str:
     said = []
     for (text, system), some in lines.groupby(["text", "system"], sort=False):
         largest = some[some["share"] == some["share"].max()].sort_values("effect", kind="stable")
-        worst, least = largest.iloc[0], largest.iloc[-1]
-        costs = f"{text}, {system}, {worst['share']} %: {worst['kind']} costs most, {_bleu(worst['effect'])}"
-        others = f", {least['kind']} least, {_bleu(least['effect'])}" if len(largest) > 1 else ""
+        worst, best = largest.iloc[0], largest.iloc[-1]
+        costs = f"{text}, {system}, {worst['share']} %: {worst['kind']} is worst ({_bleu(worst['effect'])})"
+        others = f", {best['kind']} best ({_bleu(best['effect'])})" if len(largest) > 1 else ""
         said.append(f"{costs}{others}.")
     return " ".join(said)
 
