@@ -1,5 +1,7 @@
 """The page of noise in training text."""
 
+from pathlib import Path
+
 import pytest
 from dashboards.test_pages import told
 from support.unfolded import unfolded
@@ -8,10 +10,12 @@ from nmtlab.dashboards.pages.noise import NoisePage
 from nmtlab.thesis.shown.noise import SYSTEMS, noise_view
 from nmtlab.workspace import Workspace
 
+CHECKOUT = Workspace(Path(__file__).parents[2] / "data")
+
 
 @pytest.mark.full  # all folds of the page, from the packed runs
-def test_the_page_shows_costs_copies_and_the_translations_of_runs(gallery):
-    page = unfolded(NoisePage(gallery))
+def test_the_page_shows_costs_copies_and_the_translations_of_runs():
+    page = unfolded(NoisePage(CHECKOUT))
     assert told(page) == ""
     assert page.cost.answer.value == noise_view().finding
     assert set(page.copies.frame["share"]) >= {0, 100}

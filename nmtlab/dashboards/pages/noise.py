@@ -1,5 +1,7 @@
 """Noise in training text: what each kind costs, and what it does to translations (Khayrallah and Koehn 2018)."""
 
+from contextlib import suppress
+
 import ipywidgets as widgets
 
 from nmtlab.analysis.languages.noise import NOISE_EFFECTS
@@ -8,7 +10,7 @@ from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.views import ViewSection, view_of
 from nmtlab.dashboards.widgets.note import html
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.figures.view import View
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.naming import labelled
@@ -27,9 +29,7 @@ PAGE = About(
 )
 
 _BOTH = "neural and phrase-based"
-_UPDATES = (
-    "Systems measured here read the clean pairs equally often: with 100 % of noise, they make twice the updates."
-)
+_UPDATES = "Systems measured here read the clean pairs equally often: with 100 % of noise, they make twice the updates."
 _NO_RUNS = f"No run behind the table is here: 'nmtlab reproduce {NOISE.name}' trains them."
 
 
@@ -67,7 +67,10 @@ class NoisePage(Page):
         except NmtlabError:
             return []
         first = cells[(cells["seed"] == 1) & cells["value"].notna()]
-        runs = [open_run(name, self._workspace) for name in first["run"].unique()]
+        runs = []
+        for name in first["run"].unique():
+            with suppress(RunError):  # a saved table may be all that is here
+                runs.append(open_run(name, self._workspace))
         return [run for run in runs if NOISE_EFFECTS.any_stored(run) is not None]
 
 
