@@ -371,7 +371,7 @@ class NoisyCorpus(_Derived):
                 name.
         """
         folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
-        third = self.third and MonolingualCorpus(self.third.open(workspace).folder, self.third.source)
+        third = MonolingualCorpus(self.third.open(workspace).folder, self.third.source) if self.third else None
         if not folder.exists():
             add_noise(folder, whole, self.kind, self.share, self.seed, third)
         made = _read(folder / REPORT)
