@@ -13,6 +13,7 @@ from nmtlab.grids.declared.corpora import (
     ExternalCorpus,
     FirstPairs,
     MultiParallelCorpus,
+    NoisyCorpus,
     SyntheticCorpus,
     SyntheticFamily,
     backwards,
@@ -168,3 +169,46 @@ def test_the_first_pairs_of_a_corpus_keep_its_dev_and_its_order(workspace):
     write_lines(all_pairs.folder / "train.uz", ["other"] * 6)
     with pytest.raises(CorpusError, match="'news-first-2': made with checksum"):
         FirstPairs(whole, 2).open(workspace)
+
+
+def test_a_noisy_corpus_has_the_clean_pairs_first_and_is_made_once(workspace):
+    noisy, clean = NoisyCorpus(GROWN, "copied-target", 0.2), GROWN.open(workspace)
+    opened = noisy.open(workspace)
+    assert (noisy.name, opened.direction) == ("little-qaa-en.copied-target-20", ("qaa", "en"))
+    pairs = list(opened.pairs("train"))
+    assert pairs[:20] == list(clean.pairs("train"))
+    assert len(pairs) == 24
+    assert all(source == target for source, target in pairs[20:])
+    assert list(opened.pairs("test")) == list(clean.pairs("test"))
+    made = times(opened.folder)
+    assert times(noisy.open(workspace).folder) == made
+    assert backwards(noisy).open(workspace).direction == ("en", "qaa")
+
+
+def test_noise_drawn_otherwise_has_another_name_and_is_not_taken_for_it(workspace):
+    noisy = NoisyCorpus(GROWN, "misaligned", 0.5)
+    other = replace(noisy, seed=2)
+    assert other.name == "little-qaa-en.misaligned-50.noise-2"
+    assert [*other.open(workspace).pairs("train")] != [*noisy.open(workspace).pairs("train")]
+    noisy.open(workspace).folder.rename(workspace.data / "corpora" / NoisyCorpus(GROWN, "short", 0.5).name)
+    with pytest.raises(CorpusError, match="made with kind = 'misaligned' instead of 'short'; rename or remove"):
+        NoisyCorpus(GROWN, "short", 0.5).open(workspace)
+
+
+def test_noise_of_clean_text_that_has_changed_is_not_taken_for_that_of_the_new_one(workspace):
+    noisy = NoisyCorpus(ExternalCorpus("news", "uz", "en"), "copied-source", 1.0)
+    noisy.open(workspace)
+    write_lines(workspace.more_corpora[0] / "news" / "train.uz", ["other"] * 6)
+    with pytest.raises(CorpusError, match=r"'news\.copied-source-100': made with checksum"):
+        noisy.open(workspace)
+
+
+def test_noise_in_the_wrong_language_is_the_source_side_of_a_third_text(workspace):
+    third = ExternalCorpus("tales-gl", "gl", "en")
+    noisy = NoisyCorpus(JOINED, "wrong-language-target", 0.4, third=third)
+    bad = list(noisy.open(workspace).pairs("train"))[5:]
+    lines = {source for source, _ in third.open(workspace).pairs("train")}
+    assert len(bad) == 2
+    assert {target for _, target in bad} <= lines
+    with pytest.raises(CorpusError, match=r"made with third = 'tales-gl:gl' instead of 'tales-pt:pt'"):
+        replace(noisy, third=ExternalCorpus("tales-pt", "pt", "en")).open(workspace)

@@ -19,6 +19,8 @@ from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_l
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.multi_parallel import join_languages
+from nmtlab.text.noise.adding import add_noise
+from nmtlab.text.noise.kinds import Kind
 from nmtlab.workspace import Workspace
 
 _FIRST = "first.json"
@@ -338,6 +340,48 @@ class TranslatedCorpus(_Derived):
 
 
 @dataclass(frozen=True)
+class NoisyCorpus(_Derived):
+    """The training text of a corpus with bad pairs after it, and dev and test of the corpus.
+
+    Args:
+        whole: the clean corpus.
+        kind: what is wrong with the bad pairs.
+        share: number of bad pairs to each clean one, as of `nmtlab.text.noise.adding.with_noise`.
+        seed: that the bad pairs are drawn with.
+        third: text whose source side is in a third language, for pairs in the wrong language, and only for them.
+    """
+
+    whole: "Corpus"
+    kind: Kind
+    share: float
+    seed: int = 1
+    third: "Corpus | None" = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace, with the share in percent: `little.copied-target-20`."""
+        seed = f".noise-{self.seed}" if self.seed != 1 else ""
+        return f"{self.whole.name}.{self.kind}-{100 * self.share:g}{seed}"
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: a text was not found, there is not enough noise of this kind, or a different corpus has that
+                name.
+        """
+        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        third = MonolingualCorpus(self.third.open(workspace).folder, self.third.source) if self.third else None
+        if not folder.exists():
+            add_noise(folder, whole, self.kind, self.share, self.seed, third)
+        made = _read(folder / REPORT)
+        wanted = {"checksum": whole.checksum(), "kind": self.kind, "share": self.share, "seed": self.seed}
+        wanted |= {"third": f"{third.name}:{third.language}"} if third else {}
+        _check_same(folder, made.get("origin", {}) | made.get("options", {}), wanted)
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+
+@dataclass(frozen=True)
 class Directed:
     """Another corpus, in another direction: the same folder and name.
 
@@ -355,6 +399,7 @@ class Directed:
         | ExternalCorpus
         | FirstPairs
         | TranslatedCorpus
+        | NoisyCorpus
     )
     source: str
     target: str
@@ -381,6 +426,7 @@ Corpus = (
     | ExternalCorpus
     | FirstPairs
     | TranslatedCorpus
+    | NoisyCorpus
     | Directed
 )
 """The text of an experiment."""

@@ -6,6 +6,7 @@ from nmtlab.grids.declared.corpora import (
     Corpus,
     Directed,
     FirstPairs,
+    NoisyCorpus,
     SyntheticCorpus,
     SyntheticFamily,
     TranslatedCorpus,
@@ -17,7 +18,7 @@ ARTIFICIAL = "artificial"
 
 def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
-    if isinstance(corpus, Directed | FirstPairs | TranslatedCorpus):
+    if isinstance(corpus, Directed | FirstPairs | TranslatedCorpus | NoisyCorpus):
         return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
     if isinstance(corpus, SyntheticCorpus | SyntheticFamily):
         return ARTIFICIAL

@@ -63,7 +63,8 @@ def add_noise(
             cannot be read; or as `with_noise`, or as the kind of noise.
     """
     noise = _noise(corpus, kind, third)
-    origin = {"corpus": corpus.name} | ({"third": f"{third.name}:{third.language}"} if third else {})
+    origin = {"corpus": corpus.name, "checksum": corpus.checksum()}
+    origin |= {"third": f"{third.name}:{third.language}"} if third else {}
     report = ImportReport("noise", origin, *corpus.direction, {"kind": kind, "share": share, "seed": seed})
     report.inherit(corpus)
     clean = list(corpus.pairs("train"))

@@ -12,7 +12,7 @@ from nmtlab.analysis.metrics import find_metric
 from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
-from nmtlab.grids.declared.corpora import Directed, ExternalCorpus, TranslatedCorpus
+from nmtlab.grids.declared.corpora import Directed, ExternalCorpus, NoisyCorpus, TranslatedCorpus
 from nmtlab.grids.declared.declaration import Scale, Setup, Table
 from nmtlab.grids.declared.labels import labelled, text_label
 from nmtlab.grids.results.summary import summary
@@ -76,7 +76,8 @@ def child_sizes(scale: Scale) -> Mapping[str, tuple[str, int]]:
     sizes = {}
     for row in CHILD_SIZE.rows:
         setup = row.at[scale]
-        if not isinstance(setup, Setup) or isinstance(setup.corpus, ExternalCorpus | Directed | TranslatedCorpus):
+        undeclared = ExternalCorpus | Directed | TranslatedCorpus | NoisyCorpus
+        if not isinstance(setup, Setup) or isinstance(setup.corpus, undeclared):
             continue
         if setup.corpus.train:
             sizes[row.name] = (text_label(setup.corpus), setup.corpus.train)
