@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.evaluation.gleu import sentence_gleu
-from nmtlab.evaluation.scores import bleu_metric, chrf_metric, default_tokenizer, sentence_bleu_metric
+from nmtlab.evaluation.scores import bleu_words, chrf_metric, default_tokenizer, sentence_bleu_metric
 from nmtlab.models.interface import MemoryT, Searchable, Trainable, on_device
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.training import TrainingSettings
@@ -164,8 +164,8 @@ def _scorer(score: str, language: str) -> Callable[[str, str], float]:
     """Return the score of a translation, given its reference, from 0 to 1."""
     tokenizer = default_tokenizer(language)
     if score == "gleu":
-        split = bleu_metric(tokenizer).tokenizer
-        return lambda text, reference: sentence_gleu(split(text).split(), split(reference).split())
+        split = bleu_words(tokenizer)
+        return lambda text, reference: sentence_gleu(split(text), split(reference))
     metric = chrf_metric() if score == "chrf" else sentence_bleu_metric(tokenizer)
     return lambda text, reference: metric.sentence_score(text, [reference]).score / 100
 
