@@ -5,6 +5,7 @@ view = LEAST_RISK.view(run, corpus=corpus, sample=200)
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -23,7 +24,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.searches import Sample
-from nmtlab.systems import open_system
+from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.translation import Translation, least_risk
@@ -63,7 +64,7 @@ def least_risks(
     run = in_direction(run, corpus)
     drawn = draw_sample(corpus, split, sample)
     search = Sample(run.recipe.search, SAMPLES[-1], seed=seed)
-    found = open_system(run, machine=machine).translate(drawn.sources, search=search, on_progress=on_progress)
+    found = open_model(run, machine=machine).translate(drawn.sources, search=search, on_progress=on_progress)
     texts = {f"text_{n}": [least_risk(_first(n, samples)).text for samples in found] for n in SAMPLES}
     return pd.DataFrame({"line": list(drawn.lines), **texts})
 
@@ -109,7 +110,7 @@ def by_samples(
         (sacrebleu, over all references); `length_ratio` to the closest reference, in words; `empty`, the share of
         empty translations.
     """
-    asked = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
+    asked: dict[str, Any] = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
     found = LEAST_RISKS.of(run, on_progress, seed=seed, **asked)
     drawn, metric = draw_sample(corpus, split, sample), bleu_metric(default_tokenizer(corpus.target))
     references = [drawn.of(lines) for lines in corpus.references(split)]

@@ -36,7 +36,7 @@ def _continued(name: str, **changes: str | float) -> Column:
 
 
 CE_CONTINUED = _continued("CE continued as long")
-_SELF_CRITICAL = {"risk_form": "self-critical", "risk_samples": 1, "likelihood_weight": 0.0}
+_SELF_CRITICAL: dict[str, str | float] = {"risk_form": "self-critical", "risk_samples": 1, "likelihood_weight": 0.0}
 
 RISK = Table(
     name="risk",
