@@ -24,6 +24,7 @@ from nmtlab.analysis.search.search_tree import continue_from, reference_path, se
 from nmtlab.analysis.states.token_states import token_states
 from nmtlab.cli import main
 from nmtlab.dashboards.pages.search import SearchPage
+from nmtlab.dashboards.pages.translate import TranslatePage
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.interchange.export import export_model
 from nmtlab.models.interface import Memory, Searchable
@@ -247,6 +248,21 @@ def test_the_page_of_searches_shows_the_best_translation_as_it_is_read(workspace
     page.tree._on_token = selected.append
     page.tree._clicked({"customdata": [best["step"], best["slot"]]})
     assert selected[0].places("target", line.tokens) == [len(written) - 2]
+
+
+def test_the_page_translate_says_that_it_cannot_be_given_a_beginning(workspace_with, zoo):
+    shutil.copytree(zoo("learned").folder, workspace_with.run_folder("forward"))
+    page = TranslatePage(workspace_with)
+    page.runs.table.choose(["whole", "forward"])
+    page.typed.value = SOURCE
+    assert page.found.frame["run"].unique().tolist() == ["whole, reversed target", "forward"]
+    page.begun.value = "one"
+    assert page.found.frame["run"].unique().tolist() == ["forward"]
+    said = "“whole, reversed target” writes from right to left and cannot be given a beginning."
+    assert said in page.hint.value
+    assert "shown" not in page.hint.value
+    page.runs.table.choose(["whole"])
+    assert page.answer.value == "whole writes from right to left and cannot be given a beginning."
 
 
 # Reranking

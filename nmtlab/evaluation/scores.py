@@ -136,6 +136,13 @@ def bleu_metric(tokenize: Tokenizer = "13a", **more: Any) -> Metric:
         ) from error
 
 
+def bleu_words(tokenize: Tokenizer = "13a") -> Callable[[str], list[str]]:
+    """Return what splits text into the words that BLEU counts; arguments and errors as of `bleu_metric`."""
+    metric = bleu_metric(tokenize)
+    assert isinstance(metric, BLEU)
+    return lambda text: metric.tokenizer(text).split()
+
+
 def sentence_bleu_metric(tokenize: Tokenizer = "13a") -> Metric:
     """Return BLEU for single sentences, with 1 added to the counts of n-grams of two words and more (Lin and Och 2004).
 

@@ -185,6 +185,10 @@ def _risk_problem(recipe: Recipe) -> str:
         return "training.risk samples translations, which a phrase-based system cannot; set it to none"
     if recipe.machine.compile:
         return "training.risk samples translations, which is not compiled; set machine.compile=false"
+    if recipe.training.risk_form == "expected" and recipe.training.risk_samples == 1:
+        return "training.risk_samples = 1 has no other sample to be compared with; set it to 2 or more"
+    if recipe.training.risk_form == "self-critical" and recipe.training.risk_reference:
+        return "training.risk_reference is no sample, and a self-critical risk is of samples alone; set it to false"
     return ""
 
 

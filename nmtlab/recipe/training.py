@@ -37,11 +37,14 @@ class TrainingSettings(Section):
     teacher_weight: float = Field(0.0, ge=0, le=1)
     """Weight α of the cross-entropy with the teacher's distributions; that of the text has 1 - α."""
 
-    risk: Literal["none", "bleu", "chrf"] = "none"
+    risk: Literal["none", "bleu", "chrf", "gleu"] = "none"
     """Score of sampled translations whose expected shortfall from 1 a continued run minimises (Shen et al. 2016)."""
 
-    risk_samples: int = Field(16, ge=2, le=10_000)
-    """Translations that are sampled of each sentence for its risk."""
+    risk_form: Literal["expected", "self-critical"] = "expected"
+    """Over the distinct samples, or by each sample's advantage over the greedy translation (Rennie et al. 2017)."""
+
+    risk_samples: int = Field(16, ge=1, le=10_000)
+    """Translations that are sampled of each sentence for its risk; one is enough if it is self-critical."""
 
     risk_alpha: float = Field(0.005, gt=0)
     """Sharpness α of the distribution over the distinct samples, p^α divided by its sum."""

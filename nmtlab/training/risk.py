@@ -1,14 +1,20 @@
-"""Minimum risk training: the expected loss of a model's translations, 1 - their score (Shen et al. 2016)."""
+"""The expected loss of a model's translations, 1 - their score: over a set of samples, whose probabilities are made to
+sum to 1 (Shen et al. 2016), or by each sample's advantage over the greedy translation (Rennie et al. 2017).
+"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-from nmtlab.evaluation.scores import chrf_metric, default_tokenizer, sentence_bleu_metric
+from nmtlab.evaluation.gleu import sentence_gleu
+from nmtlab.evaluation.scores import bleu_words, chrf_metric, default_tokenizer, sentence_bleu_metric
 from nmtlab.models.interface import MemoryT, Searchable, Trainable, on_device
-from nmtlab.recipe import Recipe
+from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.training import TrainingSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.sampling import sample
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.batches import pad
@@ -31,6 +37,20 @@ def expected_loss(log_probs: Tensor, losses: Tensor, alpha: float) -> Tensor:
         alpha: α, from 0.
     """
     return (alpha * log_probs).softmax(0) @ losses
+
+
+def advantage_loss(log_probs: Tensor, losses: Tensor, baseline: float) -> Tensor:
+    """Return the mean of Δ_i, whose gradient is made that of the mean of (Δ_i - b) log p_i (Rennie et al. 2017).
+
+    Its expectation over the samples is the gradient of the expected loss, whatever b is.
+
+    Args:
+        log_probs: (n,) log p_i of samples of one sentence, with a gradient; one that was drawn twice counts twice.
+        losses: (n,) Δ_i, from 0 to 1.
+        baseline: b, Δ of the greedy translation.
+    """
+    pull = (losses - baseline) @ log_probs / len(losses)
+    return losses.mean() + pull - pull.detach()
 
 
 class Risk:
@@ -57,45 +77,97 @@ class Risk:
         found = self._translations(model, batch)
         log_probs = _log_probs(model, batch, found, forward().memory)
         losses = [log_probs.new_tensor(some) for some in self._losses(batch, found)]
-        each = [
-            expected_loss(some, of_some, self.settings.risk_alpha)
-            for some, of_some in zip(log_probs.split([*map(len, found)]), losses, strict=True)
-        ]
+        each = self._each(model, batch, log_probs.split([*map(len, found)]), losses)
         weight = torch.ones_like(batch.source[:, 0]) if batch.weight is None else batch.weight
         mean = torch.stack(each) @ weight.to(log_probs) / weight.sum()
         total = batch.counted_tokens * mean
         return Summand(total, {RISK: total.detach()})
 
+    def _each(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], log_probs: Sequence[Tensor], losses: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """Return the risk of each sentence, given log p and the loss of its translations."""
+        return [
+            expected_loss(some, of_some, self.settings.risk_alpha)
+            for some, of_some in zip(log_probs, losses, strict=True)
+        ]
+
     def _translations(self, model: Trainable[MemoryT], batch: Batch[Tensor]) -> list[list[Ids]]:
         """Return the distinct translations of each sentence among those sampled and, if asked for, the reference."""
-        assert isinstance(model, Searchable)
-        was_training, seed = model.training, int(torch.randint(2**62, ()))
-        model.eval()
-        with torch.no_grad():
-            memory = model.encode(batch.source, batch.source_language)
-            drawn = sample(
-                model, memory, self.settings.risk_samples, extra_length=self.extra_length, seed=seed,
-                language=batch.target_language,
-            )  # fmt: skip
-        model.train(was_training)
-        found = [[(*one.tokens, *[EOS] * one.finished) for one in result.hypotheses] for result in drawn]
+        found = self._sampled(model, batch)
         if self.settings.risk_reference:
             for some, reference in zip(found, batch.target.tolist(), strict=True):
                 some.append(tuple(number for number in reference if number != PAD))
         return [[*dict.fromkeys(filter(None, some))] for some in found]
 
+    def _sampled(self, model: Trainable[MemoryT], batch: Batch[Tensor]) -> list[list[Ids]]:
+        assert isinstance(model, Searchable)
+        seed = int(torch.randint(2**62, ()))
+        with _decoding(model):
+            drawn = sample(
+                model, model.encode(batch.source, batch.source_language), self.settings.risk_samples,
+                extra_length=self.extra_length, seed=seed, language=batch.target_language,
+            )  # fmt: skip
+        return [[_ids(one) for one in result.hypotheses] for result in drawn]
+
     def _losses(self, batch: Batch[Tensor], found: Sequence[Sequence[Ids]]) -> list[list[float]]:
         """Return 1 - the score of each translation, detokenized, against the reference."""
         side = self.pipeline.target
-        if self.settings.risk == "chrf":
-            metric = chrf_metric()
-        else:
-            metric = sentence_bleu_metric(default_tokenizer(batch.target_language or side.language))
-        references = [[side.text(ids)] for ids in batch.target.tolist()]
+        score = _scorer(self.settings.risk, batch.target_language or side.language)
+        references = [side.text(ids) for ids in batch.target.tolist()]
         return [
-            [1 - metric.sentence_score(side.text(ids), reference).score / 100 for ids in some]
+            [1 - score(side.text(ids), reference) for ids in some]
             for some, reference in zip(found, references, strict=True)
         ]
+
+
+class SelfCritical(Risk):
+    """A risk of all samples, which counts each by its loss less that of the greedy translation; arguments of `Risk`."""
+
+    def _each(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], log_probs: Sequence[Tensor], losses: Sequence[Tensor]
+    ) -> list[Tensor]:
+        baselines = self._losses(batch, [[ids] for ids in self._greedy(model, batch)])
+        return [
+            advantage_loss(some, of_some, baseline)
+            for some, of_some, (baseline,) in zip(log_probs, losses, baselines, strict=True)
+        ]
+
+    def _translations(self, model: Trainable[MemoryT], batch: Batch[Tensor]) -> list[list[Ids]]:
+        """Return the translations that are sampled of each sentence."""
+        return self._sampled(model, batch)
+
+    def _greedy(self, model: Trainable[MemoryT], batch: Batch[Tensor]) -> list[Ids]:
+        assert isinstance(model, Searchable)
+        greedy = SearchSettings(score="log-prob", beam_size=1, extra_length=self.extra_length)
+        with _decoding(model):
+            memory = model.encode(batch.source, batch.source_language)
+            found = beam_search(model, memory, greedy, language=batch.target_language)
+        return [_ids(result.hypotheses[0]) for result in found]
+
+
+@contextmanager
+def _decoding(model: Trainable) -> Iterator[None]:
+    """Have a model decode: without dropout and gradients."""
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        yield
+    model.train(was_training)
+
+
+def _ids(hypothesis: Hypothesis) -> Ids:
+    return (*hypothesis.tokens, *[EOS] * hypothesis.finished)
+
+
+def _scorer(score: str, language: str) -> Callable[[str, str], float]:
+    """Return the score of a translation, given its reference, from 0 to 1."""
+    tokenizer = default_tokenizer(language)
+    if score == "gleu":
+        split = bleu_words(tokenizer)
+        return lambda text, reference: sentence_gleu(split(text), split(reference))
+    metric = chrf_metric() if score == "chrf" else sentence_bleu_metric(tokenizer)
+    return lambda text, reference: metric.sentence_score(text, [reference]).score / 100
 
 
 def _log_probs(
@@ -117,4 +189,5 @@ def risk_of(recipe: Recipe, pipeline: Pipeline) -> Risk | None:
     """Return the risk that a recipe minimises, if any."""
     if recipe.training.risk == "none":
         return None
-    return Risk(recipe.training, pipeline, recipe.search.extra_length)
+    form = SelfCritical if recipe.training.risk_form == "self-critical" else Risk
+    return form(recipe.training, pipeline, recipe.search.extra_length)

@@ -1,4 +1,4 @@
-"""Minimum risk training: the term against enumeration, and trainings with it."""
+"""Minimum risk and self-critical training: the terms against enumeration, and trainings with them."""
 
 import itertools
 import os
@@ -29,7 +29,7 @@ from nmtlab.text.batching.batches import pad
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.vocabulary import EOS, UNK
 from nmtlab.training.objective import CrossEntropy, Objective, Weighted, sentence_log_probs, training_objective
-from nmtlab.training.risk import Risk, expected_loss
+from nmtlab.training.risk import Risk, SelfCritical, advantage_loss, expected_loss
 from nmtlab.training.setup import train
 from nmtlab.training.transfer import continued_recipe
 from nmtlab.workspace import Workspace
@@ -195,6 +195,64 @@ def test_dropout_is_off_while_translations_are_sampled(two):
     assert drawn[0] == drawn[1]
 
 
+# Self-critical
+
+
+def critic(**changes) -> SelfCritical:
+    return SelfCritical(TrainingSettings(**({"risk": "chrf", "risk_samples": 5} | changes)), PIPELINE, extra_length=2)
+
+
+def test_the_expected_gradient_is_that_of_the_expected_loss_whatever_the_baseline():
+    model, loss = model_of(), losses("one two")
+    wanted = gradients(model, (enumerated(model, ONE).exp() * loss).sum())
+    for baseline in (0.0, 0.37, 1.0):
+        log_probs = enumerated(model, ONE)
+        shares = log_probs.detach().exp()
+        each = [advantage_loss(log_probs[[at]], loss[[at]], baseline) for at in range(len(ALL))]
+        found = gradients(model, shares @ torch.stack(each))
+        assert max(gradient.abs().max() for gradient in wanted) > 1e-4
+        for one, other in zip(found, wanted, strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def best_first(model: TranslationModel, source: int) -> tuple[int, ...]:
+    """Return the greedy translation: each token has the highest probability, summed over all that go on so."""
+    shares = dict(zip(ALL, enumerated(model, source).exp().tolist(), strict=True))
+    found: tuple[int, ...] = ()
+    while found not in shares:
+        ways = [(*found, token) for token in (*WORDS, EOS)]
+        found = max(ways, key=lambda way: sum(p for ids, p in shares.items() if ids[: len(way)] == way))
+    return found
+
+
+@pytest.mark.parametrize("measure", ["chrf", "bleu"])
+def test_each_sample_counts_by_its_loss_less_that_of_the_greedy_translation(two, measure):
+    model, risk = model_of(), critic(risk=measure)
+    torch.manual_seed(3)
+    sampled = risk._translations(model, two)
+    assert [len(some) for some in sampled] == [5, 5]
+    torch.manual_seed(3)
+    found = Objective(model, [risk])(two)
+    each, sum_of_losses = [], 0.0
+    for source, reference, some in zip((ONE, TWO), ("one two", "two"), sampled, strict=True):
+        loss, log_probs = losses(reference, measure), enumerated(model, source)
+        places = [ALL.index(ids) for ids in some]
+        advantages = loss[places] - loss[ALL.index(best_first(model, source))]
+        each.append((advantages * log_probs[places]).mean())
+        sum_of_losses += loss[places].mean().item()
+    assert found.total.item() / two.counted_tokens == pytest.approx(sum_of_losses / 2, abs=1e-6)
+    wanted = gradients(model, sum(each) / 2 * two.counted_tokens)
+    assert max(gradient.abs().max() for gradient in wanted) > 1e-3
+    for one, other in zip(gradients(model, found.total), wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+
+
+def test_gleu_is_a_reward_on_the_words_of_the_plain_text(two):
+    """ONE TWO against "one two": 1; TWO alone: one of three n-grams."""
+    of_each = critic(risk="gleu")._losses(two, [[(ONE, TWO, EOS), (TWO, EOS)], [(EOS,)]])
+    assert [pytest.approx(some) for some in of_each] == [[0, 2 / 3], [1]]
+
+
 # Trainings
 
 SHORT = {
@@ -235,9 +293,18 @@ def test_risk_and_cross_entropy_are_logged_and_the_loss_is_their_sum(whole):
 
 
 def test_an_interrupted_training_goes_on_exactly(here, recipe, whole):
-    steps = iter(range(100))
-    train("stopped", recipe, opened(here), here, should_stop=lambda: next(steps) == 3)
-    stopped = train("stopped", recipe, opened(here), here, resume=True)
+    goes_on(here, recipe, whole)
+
+
+def test_an_interrupted_self_critical_training_goes_on_exactly(here):
+    recipe = continued_recipe(Run(here.runs / "parent"), named_recipe("self-critical")).with_changes(SHORT)
+    goes_on(here, recipe, train("critic", recipe, opened(here), here))
+
+
+def goes_on(here: Workspace, recipe: Recipe, whole: Run) -> None:
+    steps, name = iter(range(100)), f"{whole.name}-stopped"
+    train(name, recipe, opened(here), here, should_stop=lambda: next(steps) == 3)
+    stopped = train(name, recipe, opened(here), here, resume=True)
     assert stopped.log.gradient_norms().equals(whole.log.gradient_norms())
     assert same_weights(stopped, whole)
 
@@ -267,8 +334,12 @@ def test_a_killed_training_goes_on_exactly(here, recipe, whole, tmp_path):
     ("changes", "message"),
     [
         ({"transfer.continued": False, "transfer.parent": ""}, "training.risk needs a parent to continue"),
-        ({"training.risk_samples": 1}, "training.risk_samples = 1 is not allowed"),
-        ({"training.risk": "ter"}, "'none', 'bleu' or 'chrf'"),
+        ({"training.risk_samples": 1}, "training.risk_samples = 1 has no other sample"),
+        ({"training.risk": "ter"}, "'none', 'bleu', 'chrf' or 'gleu'"),
+        (
+            {"training.risk_form": "self-critical", "training.risk_reference": True},
+            "training.risk_reference is no sample",
+        ),
         ({"model.plan_length": True}, "but not their lengths, which this model plans"),
         ({"model.family": "phrase"}, "which a phrase-based system cannot"),
         ({"machine.compile": True}, "which is not compiled; set machine.compile=false"),

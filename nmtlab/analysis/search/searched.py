@@ -1,7 +1,7 @@
 """How good are the translations of other searches than the recipe's? (thesis 4.1)"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,16 @@ def searched(run: Run, corpus: ParallelCorpus, way: Way) -> pd.DataFrame:
     return OUTCOME.of(run, **way.computed(run, corpus))
 
 
+def text_of_sample(sample: int | None) -> Callable[[ParallelCorpus, Run | None], Text]:
+    """Return what finds the sentences of a sample of the test text, or of all of it, with their references."""
+
+    def text(corpus: ParallelCorpus, run: Run | None) -> Text:
+        drawn = draw_sample(corpus, "test", sample)
+        return Text(drawn.sources, [drawn.of(lines) for lines in corpus.references("test")])
+
+    return text
+
+
 def searched_bleu(key: str, label: str, way: Way) -> Metric:
     """Return the BLEU of a way to search the test text."""
 
@@ -106,13 +116,9 @@ def searched_bleu(key: str, label: str, way: Way) -> Metric:
         asked = way.asked(run, corpus, Analysis.stored)
         return DECODED.stored(run, **asked) if asked else None
 
-    def text(corpus: ParallelCorpus, run: Run | None) -> Text:
-        drawn = draw_sample(corpus, "test", way.sample)
-        return Text(drawn.sources, [drawn.of(lines) for lines in corpus.references("test")])
-
     return Metric(
         key, label, "score", "BLEU", given={"way": way}, read=lambda found: found["bleu"].item(), stored=stored,
-        scoring=Scoring(made_by=label, text=text), usable=USABLE_BLEU, if_diverged=0.0,
+        scoring=Scoring(made_by=label, text=text_of_sample(way.sample)), usable=USABLE_BLEU, if_diverged=0.0,
     )  # fmt: skip
 
 
@@ -139,7 +145,8 @@ def _names(key: str, label: str, way: Way) -> tuple[str, str]:
     score, beam, one = way.search.score, way.search.beam_size, way.lengths is not None
     sampled = f" {SAMPLED}" if way.sample else ""
     whole = f"{label} by {score}, beam {beam}{sampled}" + (f" ({way.lengths} length)" if one else "")
-    return f"{key}-{score}-{beam}" + ("-one-length" if one else ""), whole
+    ending = "-one-length" if one else "-sample" if way.sample and beam != BEAMS[-1] else ""
+    return f"{key}-{score}-{beam}{ending}", whole
 
 
 _BY_LOG_PROB = tuple(_way("log-prob", beam) for beam in BEAMS)
@@ -148,6 +155,7 @@ _WAYS = (
     *_BY_LOG_PROB, *(_way("length-normalised", beam) for beam in BEAMS[1:3]),
     *(_way("word-reward", beam, GAMMAS) for beam in BEAMS[1:3]),
     _ONE_LENGTH, _way("word-reward", 4, GAMMAS, lengths=1),
+    *(replace(_way(score, 4), sample=FEW) for score in ("log-prob", "length-normalised")),
 )  # fmt: skip
 _BLEU = [searched_bleu(*_names("bleu", "BLEU", way), way) for way in _WAYS]
 

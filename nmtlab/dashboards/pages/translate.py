@@ -138,12 +138,19 @@ class TranslatePage(Page):
             show_if(several, control)
 
     def _directed(self) -> list[Run]:
-        """Return the runs that translate in the chosen direction, opened in it."""
-        found = []
+        """Return the runs that translate in the chosen direction, opened in it, and can be given the beginning."""
+        found, unable = [], {run.name for run in self._from_the_end()}
         for run in self.runs.chosen:
+            if run.name in unable:
+                continue
             with suppress(RunError):
                 found.append(run.directed(self.source.value, self.target.value))
         return found
+
+    def _from_the_end(self) -> list[Run]:
+        """Return the runs that write from right to left, if a beginning is asked for: they cannot be given one."""
+        asked = self.begun.value.strip()
+        return [run for run in self.runs.chosen if asked and run.recipe.text.reversed_target]
 
     def _lines(self) -> dict[int, tuple[str, list[Run]]]:
         """Return each line that is not blank, by its number in the box, with the runs that translate its language.
@@ -177,15 +184,17 @@ class TranslatePage(Page):
         self._rows, lines = [], self._lines()
         if not lines:
             if self.runs.chosen:
-                self.answer.say("Type a sentence to translate.")
+                self.answer.say(_no_beginning(self._from_the_end()) or "Type a sentence to translate.")
             return
         self.hint.say(self._explained(lines))
         self.work.start("translating", sum(len(able) for _, able in lines.values()), self._translate(lines))
 
     def _explained(self, lines: Mapping[int, tuple[str, list[Run]]]) -> str:
         """Say which runs are left out, and what of the text."""
-        runs, able = self.runs.chosen, {one.name for _, some in lines.values() for one in some}
-        said = [left_out(runs, [run for run in runs if run.name in able])]
+        unable, able = self._from_the_end(), {one.name for _, some in lines.values() for one in some}
+        without = {run.name for run in unable}
+        runs = [run for run in self.runs.chosen if run.name not in without]
+        said = [left_out(runs, [run for run in runs if run.name in able]), _no_beginning(unable)]
         if is_blank(self.typed.value):
             said.append("Example sentences, one for each source language, since the box is empty.")
         elif max(map(len, self.typed.value.splitlines())) > MAX_LETTERS:
@@ -227,8 +236,6 @@ class TranslatePage(Page):
         best = min(self.best.value, search.beam_size)
         must = [phrase for phrase in map(str.strip, self.must.value.split(",")) if phrase]
         prefixes, phrases = [begun] if begun else None, [must] if must else None
-        if prefixes and system.pipeline.target.reversed:
-            return []  # it cannot be given a beginning
         (found,) = translator.translate([line], n_best=best, prefixes=prefixes, must=phrases)
         keys = [f"{run.name}/{number}/{rank}" for rank in range(1, len(found.texts) + 1)]
         self._texts |= dict(zip(keys, found.texts, strict=True))
@@ -276,6 +283,12 @@ class TranslatePage(Page):
 def translate_page(workspace: Workspace | None = None) -> TranslatePage:
     """Return the page."""
     return TranslatePage(workspace or Workspace.find())
+
+
+def _no_beginning(runs: Sequence[Run]) -> str:
+    """Say which runs cannot be given a beginning; empty without any."""
+    writes = "writes" if len(runs) == 1 else "write"
+    return f"{mentioned(runs)} {writes} from right to left and cannot be given a beginning." if runs else ""
 
 
 def _pair(text: Text, line: int) -> tuple[str, str]:
