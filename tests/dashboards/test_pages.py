@@ -123,7 +123,7 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     page = make(name, packed)
     assert told(page) == ""
     assert notes(page)
-    stored = ("tables", "compare", "norms", "dynamics", "gradients", "gains", "efficiency")
+    stored = ("tables", "compare", "norms", "dynamics", "gradients", "gains", "efficiency", "worth")
     assert bool(figures(page)) == (name in stored)
 
 
@@ -192,6 +192,7 @@ UNFAILING = {
     "gains",
     "train",
     "dynamics",
+    "worth",
 }  # the last reads what is whole of the log
 
 
@@ -486,6 +487,7 @@ def colours(value: object, key: str = "") -> Iterator[str]:
         "languages",
         "search",
         "efficiency",
+        "worth",
     ],
 )
 def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
