@@ -175,7 +175,7 @@ def answering(name: str, workspace: Workspace) -> Page:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("many", "train", "changed")])
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
-    chosen = next(page.state[key] for key in ("runs", "table", "text") if key in page.state)
+    chosen = next(page.state[key] for key in ("runs", "table", "text", "ruler") if key in page.state)
     if isinstance(chosen, Table):
         chosen.unpick()
     else:
