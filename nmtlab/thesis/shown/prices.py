@@ -5,7 +5,7 @@ print(found[["text", "ruler", "technique", "pairs", "worth", "low", "high"]])
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from html import escape
@@ -110,8 +110,8 @@ def prices(found: Iterable[Results], scale: Scale = "small") -> list[Price]:
     """Return what techniques are worth in pairs of text, one currency for all of them.
 
     A system that was measured on two nested texts or more is a ruler: its scores by the number of training pairs. If
-    the baseline of a table is one, each other system of the table costs the pairs with which the baseline alone would
-    have its score, less those that it has. Training pairs count alone: a parent's text is not part of the price.
+    the baseline of a table is one, each other system of the table is worth the pairs with which the baseline alone
+    would have its score, less those that it has. Training pairs count alone: a parent's text is not part of the price.
 
     Args:
         found: measured tables; nothing is known of damaged ones.
@@ -207,7 +207,7 @@ def _curves(measured: Sequence[_Measured]) -> _Curves:
     return found
 
 
-def _priced(of: _Measured, curves: _Curves) -> Iterable[tuple[tuple[System, System, int, str], Price]]:
+def _priced(of: _Measured, curves: _Curves) -> Iterator[tuple[tuple[System, System, int, str], Price]]:
     """Yield the prices of a table, each with what it is of."""
     names, metrics = system_labels(of.table), of.scores["metric"].unique()
     for ((row, column), (system, pairs)), metric in product(of.systems.items(), metrics):

@@ -1,4 +1,4 @@
-"""Table `data-size`: systems by the size of their text (thesis chapter 2, Figure 2.1), the rulers of what is it worth.
+"""Table `data-size`: systems by the size of their text (thesis Figure 2.1), rulers for what techniques are worth.
 
 A smaller text is part of a larger one, with the same dev and test text. Where a size was trained for another table, the
 settings are those of that table, so that its runs are cells of this one: tr-en has 10,000 pairs instead of 8,000.
