@@ -243,7 +243,7 @@ def test_the_help_names_the_tables_that_there_are(nmtlab):
     told = reproduce.__annotations__["table"].__metadata__[0].help
     names = (
         r"(?:table|figure)-[\d.]*\d(?:-trained-out)?(?:-ntrex)?|lexical-choice|lexicon-dropout|attention-sink|(?:untrained-)?gradients|search-errors(?:-trained-out)?|ambiguity|length-planning(?:-trained-out)?"
-        r"|unseen-lengths|related-parents|child-size|transferred-parts|transliteration|transfer-transformer|continued|many-languages-tuning|many-languages-trained-out|many-languages|zero-shot"
+        r"|unseen-lengths|related-parents|child-size|data-size|transferred-parts|transliteration|transfer-transformer|continued|many-languages-tuning|many-languages-trained-out|many-languages|zero-shot"
     )
     assert re.findall(names, told) == [table.name for table in TABLES]
 

@@ -129,7 +129,7 @@ def test_a_page_of_packed_runs_without_weights_shows_what_it_can(name, packed):
     page = make(name, packed)
     assert told(page) == ""
     assert notes(page)
-    stored = ("tables", "compare", "norms", "dynamics", "gradients", "gains", "efficiency")
+    stored = ("tables", "compare", "norms", "dynamics", "gradients", "gains", "efficiency", "worth")
     assert bool(figures(page)) == (name in stored)
 
 
@@ -181,7 +181,7 @@ def answering(name: str, workspace: Workspace) -> Page:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("many", "noise", "train", "changed")])
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
     page = answering(name, twice)
-    chosen = next(page.state[key] for key in ("runs", "table", "text") if key in page.state)
+    chosen = next(page.state[key] for key in ("runs", "table", "text", "ruler") if key in page.state)
     if isinstance(chosen, Table):
         chosen.unpick()
     else:
@@ -199,6 +199,7 @@ UNFAILING = {
     "gains",
     "train",
     "dynamics",
+    "worth",
 }  # the last reads what is whole of the log
 
 
@@ -495,6 +496,7 @@ def colours(value: object, key: str = "") -> Iterator[str]:
         "languages",
         "search",
         "efficiency",
+        "worth",
     ],
 )
 def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):

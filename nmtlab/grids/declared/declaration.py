@@ -40,6 +40,7 @@ class Column:
         changes: changes to the recipe.
         seeded: whether training is random; if not, one training stands for every seed.
         at: scale -> further changes at that scale only.
+        instead: scale -> changes in place of the table's, for a system of another family; None for the table's.
         parent: the row's parent that it starts from; empty for none. Parent and child have the same seed.
         texts: name of the row's set of texts that it is trained on; empty for the row's text alone.
         base: the system from whose training, with the same seed if it has one, this one starts; None for none.
@@ -55,6 +56,7 @@ class Column:
     changes: Changes = field(default_factory=dict)
     seeded: bool = True
     at: Mapping[Scale, Changes] = field(default_factory=dict)
+    instead: Mapping[Scale, Changes] | None = None
     parent: str = ""
     texts: str = ""
     base: "Column | None" = None

@@ -257,7 +257,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
     texts = setup.texts[system.texts] if system.texts else Texts(_run_name(setup.corpus), (setup.corpus,))
     corpus, *more = texts.corpora
     named = find_recipe(system.recipe)
-    common = {**table.changes.get(scale, {}), **setup.changes}
+    of_all = table.changes if system.instead is None else system.instead
+    common = {**of_all.get(scale, {}), **setup.changes}
     if not named.model.neural:
         common = {}  # a phrase-based system has no width and no epochs, and uses the full vocabulary
     of_system = {**system.changes, **system.at.get(scale, {})}

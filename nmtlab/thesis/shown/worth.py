@@ -16,7 +16,7 @@ from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, see_through, spac
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed
 from nmtlab.grids.declared.declaration import Scale
-from nmtlab.grids.results.statistics import ENOUGH_SEEDS
+from nmtlab.grids.results.statistics import ENOUGH_SEEDS, Spread
 from nmtlab.grids.results.summary import interval
 from nmtlab.thesis.measured import described_cells, measured_cells
 from nmtlab.thesis.shown.children import metric_of, with_child_sizes
@@ -126,18 +126,21 @@ def replaced_pairs(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
-def worth(scores: Sequence[float], size: int, alone: Mapping[int, Sequence[float]]) -> Worth:
+def worth(
+    scores: Sequence[float], size: int, alone: Mapping[int, Sequence[float]], sentences: Spread | None = None
+) -> Worth:
     """Return the number of pairs that a parent replaces: those a child alone would need for the same score, minus its.
 
     The scores of children alone are made monotone, and linear in the logarithm of the size between two sizes. For the
     interval, the seeds of every child are resampled. The means of three resampled seeds vary far too little (such an
     interval holds the truth four times in five), so their deviations are stretched, by as much as Student's t demands
-    for a single mean.
+    for a single mean. New test sentences move the difference of the two systems by a normal deviate.
 
     Args:
         scores: of the child with a parent, one per seed.
         size: of the child, in pairs.
         alone: size -> scores of a child alone, one per seed, of two sizes or more.
+        sentences: the part of the test sentences in the difference to the child alone; None for that of seeds alone.
     """
     sizes, children = np.array(sorted(alone), dtype=float), [alone[size] for size in sorted(alone)]
     seeds = np.array([len(child) for child in children], dtype=float)
@@ -147,7 +150,10 @@ def worth(scores: Sequence[float], size: int, alone: Mapping[int, Sequence[float
         return Worth(float(replaced[0]), math.nan, math.nan)
     generator = np.random.default_rng(_SEED)
     resampled = np.stack([_resampled(child, generator) for child in children], axis=1)
-    drawn = np.sort(size_with(_resampled(scores, generator), monotone(resampled, seeds), sizes, size) - size)
+    moved = _resampled(scores, generator)
+    if sentences:
+        moved = moved + generator.normal(0, math.sqrt(sentences.variance), _DRAWS)
+    drawn = np.sort(size_with(moved, monotone(resampled, seeds), sizes, size) - size)
     # Not interpolated: there is nothing halfway to infinity.
     low, high = drawn[int(_TAIL * _DRAWS)], drawn[int((1 - _TAIL) * _DRAWS)]
     return Worth(float(replaced[0]), float(low), float(high))

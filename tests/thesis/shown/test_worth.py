@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from support.child_sizes import results_of
 
+from nmtlab.grids.results.statistics import Spread
 from nmtlab.thesis.shown.worth import monotone, replaced_pairs, size_with, worth
 
 ALONE = {500: [5.0] * 3, 2000: [11.0] * 3, 8000: [17.0] * 3}  # 3 points for each doubling of the text
@@ -109,6 +110,29 @@ def test_the_interval_is_a_little_wider_than_that_of_student():
     ends = [500 * 2 ** ((8 + side * stretched - 5) / 3) - 500 for side in (-1, 1)]
     assert [found.low, found.high] == pytest.approx(ends, abs=1)
     assert found == worth(scores, 500, ALONE)  # the same on each call
+
+
+def test_the_interval_of_new_seeds_and_sentences_is_that_of_a_bootstrap_by_hand():
+    draw, scores, alone = random.Random(1), [9.6, 10.0, 10.1], {500: [5.0, 5.3, 4.9], 8000: [16.6, 17.0, 17.1]}
+    found = worth(scores, 500, alone, Spread(0.25, 499))
+
+    def resampled(values: list[float]) -> float:
+        # 4.303 standard errors of Student's t with two degrees of freedom, instead of 1.96 of the bootstrap's
+        stretch = 4.3027 * math.sqrt(3 / 2) / 1.96
+        mean = sum(values) / 3
+        return mean + stretch * (sum(draw.choices(values, k=3)) / 3 - mean)
+
+    sizes = []
+    for _ in range(6000):
+        small, large = (resampled(alone[size]) for size in (500, 8000))
+        score = resampled(scores) + draw.gauss(0, 0.5)
+        sizes.append(500 * 16 ** ((score - small) / (large - small)) - 500)
+    sizes.sort()
+    expected = [sizes[150], sizes[-150]]
+    assert [found.low, found.high] == pytest.approx(expected, rel=0.08)
+    without = worth(scores, 500, alone)
+    assert without.replaced == found.replaced
+    assert without.high - without.low < found.high - found.low
 
 
 def test_an_interval_may_reach_beyond_the_largest_child_and_below_the_smallest():
