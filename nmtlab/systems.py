@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
 from nmtlab.models.build import model_for, use_weights
@@ -61,15 +62,25 @@ def open_model(
     check_has_model(run)
     device = choose_device(machine or MachineSettings())
     search = search or run.recipe.search
-    pipeline, table = run.pipeline.shortlisted(search.fixed_shortlist), run.translation_table
-    if search.shortlist_translations and table is None:
-        problem = f"search.shortlist_translations: no translations of words are known with run {run.name!r}"
-        raise RunError(problem, f"align its training text first: nmtlab runs align {run.name}")
+    pipeline = run.pipeline.shortlisted(search.fixed_shortlist)
+    table = lexicon_of(run) if search.shortlist_translations else run.translation_table
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
         model = model_for(_without_low_rank(run.recipe), pipeline, table)
     weights = merged(run.checkpoints.weights(which)[0])
     use_weights(model, weights, _dtype(weights))
     return Translator(model.to(device).eval().requires_grad_(False), pipeline, search, table)
+
+
+def lexicon_of(run: Run) -> LexicalTable:
+    """Return p(target | source) of a run's types.
+
+    Raises:
+        RunError: it has none.
+    """
+    if (table := run.translation_table) is not None:
+        return table
+    remedy = f"align its training text first: nmtlab runs align {run.name}"
+    raise RunError(f"run {run.name!r}: has no lexicon to take a shortlist from", remedy)
 
 
 def _without_low_rank(recipe: Recipe) -> Recipe:

@@ -119,7 +119,7 @@ def test_with_a_vocabulary_map_a_batch_is_translated_into_its_shortlist(systems)
     rows = [[(4 + 7 * word % 26, 0.5), (4 + word % 5, 0.2)] for word in range(len(SPECIALS), len(VOCABULARY))]
     lexicon = LexicalTable.of_rows([[] for _ in SPECIALS] + rows)
     shortlist = Shortlist(np.array([EOS, UNK, 9, 10, 11]), lexicon)
-    write_vocabulary_map(shortlist, VOCABULARY, VOCABULARY, folder)
+    write_vocabulary_map(shortlist, (VOCABULARY, VOCABULARY), folder)
     theirs = ctranslate2.Translator(str(folder), device="cpu", compute_type="float32", intra_threads=1)
     listed, settings = Shortlisted(model, shortlist), SearchSettings(beam_size=1, score="log-prob", extra_length=50)
     differing = 0
