@@ -147,6 +147,13 @@ class Translator(Generic[ModelT]):
         pipeline = self.pipeline.directed(source, target)
         return Translator(self.model.directed(source, target), pipeline, self.settings, self.lexicon)
 
+    def searched(self) -> Searchable:
+        """Return the model as it is searched: with the shortlists of the settings, if there are any."""
+        if self.lexicon is None or not self._lists:
+            return self.model
+        sizes = self.settings.shortlist, self.settings.shortlist_translations
+        return Shortlisted(self.model, Shortlist.of(self.pipeline, self.lexicon, *sizes))
+
     def translate(
         self,
         lines: Sequence[str],
@@ -184,7 +191,7 @@ class Translator(Generic[ModelT]):
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
-        searched = self._searched()
+        searched = self.searched()
 
         @torch.inference_mode()
         def translate_batches(batches: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
@@ -242,13 +249,6 @@ class Translator(Generic[ModelT]):
     @property
     def _lists(self) -> bool:
         return self.settings.shortlist_translations > 0 and self.lexicon is not None
-
-    def _searched(self) -> Searchable:
-        """Return the model as it is searched: with the shortlists of the settings, if there are any."""
-        if self.lexicon is None or not self._lists:
-            return self.model
-        sizes = self.settings.shortlist, self.settings.shortlist_translations
-        return Shortlisted(self.model, Shortlist.of(self.pipeline, self.lexicon, *sizes))
 
     def _padded(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
         return torch.from_numpy(pad(ids)).to(self.model.device)

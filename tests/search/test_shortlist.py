@@ -71,9 +71,9 @@ def test_probabilities_are_among_the_types_of_the_list(settings):
         whole, found = (
             one.step(state, torch.tensor(token)) for one, state in zip((model, listed), states, strict=True)
         )
-        torch.testing.assert_close(found.log_probs.exp().sum(-1), torch.ones(2, 1, dtype=torch.double))
+        assert found.log_probs.exp().sum(-1).flatten().tolist() == pytest.approx([1, 1])
         columns = torch.isin(states[0].output_ids, states[1].output_ids)
-        torch.testing.assert_close(found.log_probs, whole.log_probs[..., columns].log_softmax(-1))
+        assert torch.allclose(found.log_probs, whole.log_probs[..., columns].log_softmax(-1), atol=1e-9)
         states = [whole.state, found.state]
 
 
@@ -89,7 +89,7 @@ def test_a_beam_finds_what_it_finds_with_a_model_that_has_no_other_types(setting
         assert [one.log_prob for one in ours.hypotheses] == pytest.approx([one.log_prob for one in theirs.hypotheses])
     alone = SETTINGS.model_copy(update={"extra_length": 0})
     exact = exact_search(listed, listed.encode(SOURCE[:1]), alone).best
-    best = beam_search(listed, listed.encode(SOURCE[:1]), alone.model_copy(update={"beam_size": 600}))[0].hypotheses[0]
+    best = beam_search(listed, listed.encode(SOURCE[:1]), alone.model_copy(update={"beam_size": 200}))[0].hypotheses[0]
     assert exact.log_prob == pytest.approx(best.log_prob, abs=1e-9)
 
 
