@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
 from nmtlab.models.build import model_for, use_weights
@@ -55,17 +56,31 @@ def open_model(
     Constant weights need no gradients, which makes products faster; `model.requires_grad_()` undoes it.
 
     Raises:
-        RunError: as `open_system`; or the run has no model that can be searched and inspected.
+        RunError: as `open_system`; or the run has no model that can be searched and inspected, or no lexicon for the
+            shortlists of the search.
     """
     check_has_model(run)
     device = choose_device(machine or MachineSettings())
     search = search or run.recipe.search
-    pipeline = run.pipeline.shortlisted(search.shortlist)
+    pipeline = run.pipeline.shortlisted(search.fixed_shortlist)
+    table = lexicon_of(run) if search.shortlist_translations else run.translation_table
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
-        model = model_for(_without_low_rank(run.recipe), pipeline, run.translation_table)
+        model = model_for(_without_low_rank(run.recipe), pipeline, table)
     weights = merged(run.checkpoints.weights(which)[0])
     use_weights(model, weights, _dtype(weights))
-    return Translator(model.to(device).eval().requires_grad_(False), pipeline, search)
+    return Translator(model.to(device).eval().requires_grad_(False), pipeline, search, table)
+
+
+def lexicon_of(run: Run) -> LexicalTable:
+    """Return p(target | source) of a run's types.
+
+    Raises:
+        RunError: it has none.
+    """
+    if (table := run.translation_table) is not None:
+        return table
+    remedy = f"align its training text first: nmtlab runs align {run.name}"
+    raise RunError(f"run {run.name!r}: has no lexicon to take a shortlist from", remedy)
 
 
 def _without_low_rank(recipe: Recipe) -> Recipe:
@@ -109,7 +124,8 @@ def open_ensemble(
                 "train both on the same corpus with the same text settings",
             )
     systems = [open_model(run.directed(*first.direction), search, which, machine) for run in runs]
-    return Translator(Ensemble([system.model for system in systems], mean), systems[0].pipeline, systems[0].settings)
+    ensemble, shown = Ensemble([system.model for system in systems], mean), systems[0]
+    return Translator(ensemble, shown.pipeline, shown.settings, shown.lexicon)
 
 
 def check_has_model(run: Run) -> None:

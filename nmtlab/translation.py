@@ -9,8 +9,9 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.device import in_parallel
-from nmtlab.errors import NmtlabError, RunError
+from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.models.interface import Searchable
 from nmtlab.recipe.search import SearchSettings
@@ -18,6 +19,7 @@ from nmtlab.search.attention import word_attention
 from nmtlab.search.forced import ForcedDecoding, forced_decode_all
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.searches import Search, usual_search
+from nmtlab.search.shortlist import Shortlist, Shortlisted
 from nmtlab.search.token_scores import TokenScores, score_tokens
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.lines import is_blank
@@ -108,12 +110,22 @@ class System(Protocol):
 
 
 class Translator(Generic[ModelT]):
-    """Segments, searches, replaces unknown words and detokenizes with a trained model, whose mode it restores."""
+    """Segments, searches, replaces unknown words and detokenizes with a trained model, whose mode it restores.
 
-    def __init__(self, model: ModelT, pipeline: Pipeline, settings: SearchSettings) -> None:
+    Args:
+        model: produces all types; the lists of `settings.shortlist_translations` are of its searches alone.
+        pipeline: of the model.
+        settings: of the search.
+        lexicon: p(target | source), needed by these lists; without it they have all types.
+    """
+
+    def __init__(
+        self, model: ModelT, pipeline: Pipeline, settings: SearchSettings, lexicon: LexicalTable | None = None
+    ) -> None:
         self.model = model
         self.pipeline = pipeline
         self.settings = settings
+        self.lexicon = lexicon
 
     def __repr__(self) -> str:
         return f"Translator {'-'.join(self.languages)}: {type(self.model).__name__}, beam {self.settings.beam_size}"
@@ -133,7 +145,14 @@ class Translator(Generic[ModelT]):
             RunError: the model was not trained on one of the languages.
         """
         pipeline = self.pipeline.directed(source, target)
-        return Translator(self.model.directed(source, target), pipeline, self.settings)
+        return Translator(self.model.directed(source, target), pipeline, self.settings, self.lexicon)
+
+    def searched(self) -> Searchable:
+        """Return the model as it is searched: with the shortlists of the settings, if there are any."""
+        if self.lexicon is None or not self._lists:
+            return self.model
+        sizes = self.settings.shortlist, self.settings.shortlist_translations
+        return Shortlisted(self.model, Shortlist.of(self.pipeline, self.lexicon, *sizes))
 
     def translate(
         self,
@@ -158,8 +177,10 @@ class Translator(Generic[ModelT]):
 
         Raises:
             NmtlabError: a phrase cannot occur, the phrases of a line are longer than its translation may be, or there
-                are prefixes and the system writes from the end.
+                are prefixes and the system writes from the end, or there are either and a shortlist for each batch.
         """
+        if prefixes is not None or must is not None:
+            self._check_unlisted("a prefix, or what must occur, may have types that the list lacks")
         if prefixes is not None and self.pipeline.target.reversed:
             problem = "a prefix: the system writes a translation from its end, and its beginning last"
             raise RunError(problem, "leave it out, or name words that must occur")
@@ -170,12 +191,13 @@ class Translator(Generic[ModelT]):
         translations: list[Translation] = [Translation([""], []) for _ in lines]
         filled, ids = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
+        searched = self.searched()
 
         @torch.inference_mode()
         def translate_batches(batches: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
             batches, to_search = tee(batches)
             sources = ((self._padded([ids[i] for i in batch]), [filled[i] for i in batch]) for batch in to_search)
-            for batch, results in zip(batches, search.stream(self.model, sources, self.languages), strict=True):
+            for batch, results in zip(batches, search.stream(searched, sources, self.languages), strict=True):
                 rows = [(lines[filled[i]], ids[i], pieces[filled[i]] if pieces else []) for i in batch]
                 yield self._translations(rows, [result.hypotheses for result in results])
 
@@ -202,7 +224,11 @@ class Translator(Generic[ModelT]):
             lines: as translated.
             translations: of the lines, by this translator, whose model is in evaluation mode.
             top: number of alternatives to each token.
+
+        Raises:
+            RecipeError: the search had a shortlist for each batch.
         """
+        self._check_unlisted("the scores of tokens are among all types")
         filled, ids = self.pipeline.encode_filled(lines)
         found: list[list[TokenScores]] = [[] for _ in lines]
         pairs = [
@@ -214,6 +240,15 @@ class Translator(Generic[ModelT]):
         for index, (place, _, _) in enumerate(pairs):
             found[place].append(scored[index])
         return found
+
+    def _check_unlisted(self, problem: str) -> None:
+        """Raise `RecipeError` if there is a shortlist for each batch."""
+        if self._lists:
+            raise RecipeError(f"search.shortlist_translations: {problem}", "set it to 0")
+
+    @property
+    def _lists(self) -> bool:
+        return self.settings.shortlist_translations > 0 and self.lexicon is not None
 
     def _padded(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
         return torch.from_numpy(pad(ids)).to(self.model.device)

@@ -48,6 +48,19 @@ class LexicalTable:
         best = np.lexsort((targets, -probabilities))[:k]
         return list(zip(targets[best].tolist(), probabilities[best].tolist(), strict=True))
 
+    def translations(self, source: int) -> np.ndarray:
+        """Return the ids of all translations of a source type."""
+        return self.targets[self.offsets[source] : self.offsets[source + 1]]
+
+    def pruned(self, k: int) -> "LexicalTable":
+        """Return the table with at most the k most probable translations of each source type."""
+        sizes = np.diff(self.offsets)
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        ranked = np.lexsort((self.targets, -self.probabilities, rows))  # by row, so that a place in it is a rank
+        kept = np.sort(ranked[np.arange(len(rows)) - self.offsets[rows] < k])
+        ends = np.cumsum([0, *np.minimum(sizes, k)], dtype=np.int64)
+        return LexicalTable(ends, self.targets[kept], self.probabilities[kept])
+
     def save(self, path: Path | str) -> None:
         """Write the table to a safetensors file atomically."""
         with replacing(Path(path)) as temporary:

@@ -58,9 +58,9 @@ add_group(
     "evidence.add_run", "evidence.add_table",
 )  # fmt: skip
 add_group(
-    app, "runs", "List, show, average, prune, pack and remove runs.",
+    app, "runs", "List, show, align, average, prune, pack and remove runs.",
     "runs_list.list_", "runs.show", "runs.remove", "runs.import_", "runs.export", "runs.pack", "runs.unpack",
-    "runs.average", "runs.prune",
+    "runs.align", "runs.average", "runs.prune",
 )  # fmt: skip
 add_group(app, "recipes", "List and show recipes: the settings of a training.", "recipes.list_", "recipes.show")
 

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from nmtlab.analysis.access.needs import NEURAL, check_needs
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.answer import Answer, Json, print_answer
-from nmtlab.cli.options import Threads, run_recipe
+from nmtlab.cli.options import Threads, open_text, run_recipe
 from nmtlab.cli.runs_list import NOT_EVALUATED
+from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.runs.archive import ENDING
 from nmtlab.runs.listing import open_run, remove_run
@@ -28,6 +30,8 @@ from nmtlab.text.corpora.links import aligned_path, format_alignment, has_gold_l
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.workspace import Workspace
+
+_FREQUENT, _TRANSLATIONS = 100, (5, 10, 20, 50, 100)  # in the lists that `align` shows
 
 
 class DevEvaluation(Answer):
@@ -213,6 +217,17 @@ def export(
     ] = "fp32",
     source: Annotated[str, typer.Option(help="Source language, if the run has several.")] = "",
     target: Annotated[str, typer.Option(help="Target language, if the run has several.")] = "",
+    vocabulary_map: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=10_000,
+            metavar="N",
+            help="Add a vocabulary map for CTranslate2, with the N most frequent types and the N most probable "
+            "translations of each source type. (default: none)",
+            show_default=False,
+        ),
+    ] = 0,
 ) -> None:
     """Write a run's model as a folder for the transformers library or for CTranslate2, with a model card.
 
@@ -229,7 +244,7 @@ def export(
     from nmtlab.analysis.access.scoring import stored_scores  # after the names are checked: it loads torch
     from nmtlab.interchange.export import export_model
 
-    export_model(run, to, folder, precision, stored_scores(run, workspace))
+    export_model(run, to, folder, precision, stored_scores(run, workspace), vocabulary_map)
     size = sum(path.stat().st_size for path in folder.iterdir())
     print(f"exported {name} to {folder} ({size / 1e6:,.1f} MB); README.md there says how to use it")
 
@@ -264,6 +279,30 @@ def unpack(
     """Make a run from the file of a packed run."""
     run = unpack_run(file, Workspace.find(), name)
     print(f"run {run.name}: {run.status}, {run.origin.limitations}")
+
+
+def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
+    """Align the words of a run's training text, and keep p(target | source) with the run, for shortlists.
+
+    The table shows what lists of the 100 most frequent types and some translations of each source type contain.
+    """
+    workspace = Workspace.find()
+    run = open_run(name, workspace)
+    check_needs(run, [NEURAL])
+
+    from nmtlab.search.shortlist import Shortlist  # after the name is checked: they load torch
+    from nmtlab.training.lexicon import align_run
+
+    lexicon = align_run(run, workspace)
+    run, text = open_text(run, workspace, "", "", "")
+    pipeline, dev = run.pipeline, list(zip(*text.pairs("dev"), strict=True))
+    pairs = list(zip(pipeline.encode_source(dev[0]), pipeline.encode_target(dev[1]), strict=True))
+    lists = [Shortlist.of(pipeline, lexicon, _FREQUENT, translations) for translations in _TRANSLATIONS]
+    covered = [shortlist.coverage(pairs) for shortlist in lists]
+    rows = [[f"{n:,}", f"{size:,.0f}", f"{share:.2%}"] for n, (size, share) in zip(_TRANSLATIONS, covered, strict=True)]
+    columns = ["translations", "mean types", "of the reference's tokens"]
+    print_table(f"{name}: shortlists of single dev sentences", columns, rows, {*columns})
+    print(f"  of {pipeline.target_allowed.sum():,} types; a batch has the lists of all its sentences together")
 
 
 def average(

@@ -204,7 +204,7 @@ def _inputs(
         raise NmtlabError(f"run {run!r} plans lengths: its score is p(length) · p(tokens)", "leave --score out")
     opened, text = open_text(opened, workspace, corpus, source, target)
     recipe = run_recipe(opened.recipe, [f"search.score={score or 'log-prob'}", *(set_ or [])], threads, beam)
-    if left_out := opened.pipeline.shortlisted(recipe.search.shortlist).left_out:
+    if left_out := opened.pipeline.shortlisted(recipe.search.fixed_shortlist).left_out:
         print(left_out)
     return opened, text, recipe.search, recipe.machine
 

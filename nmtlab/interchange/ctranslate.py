@@ -26,6 +26,7 @@ from nmtlab.interchange.folding import folded, known_positions, norm_epsilon
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.positions import LearnedPositions, Sinusoids
 from nmtlab.recipe import TransformerSettings
+from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, UNK
 from nmtlab.translation import Translator
 
@@ -61,9 +62,13 @@ def write_ctranslate2(system: Translator, model: TransformerSettings, folder: Pa
         NmtlabError: CTranslate2 is not installed.
     """
     pipeline = system.pipeline
-    types = pipeline.source.vocabulary.types, pipeline.target.vocabulary.types
     start = BOS if pipeline.reads_start else pipeline.first_tokens.get(pipeline.target.language, BOS)
-    write_model(cast(Transformer, system.model), model, types, folder, precision, start)
+    write_model(cast(Transformer, system.model), model, types_of(pipeline), folder, precision, start)
+
+
+def types_of(pipeline: Pipeline) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the types of source and target in the order of ids."""
+    return pipeline.source.vocabulary.types, pipeline.target.vocabulary.types
 
 
 def write_model(

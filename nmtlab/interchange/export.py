@@ -6,11 +6,13 @@ from pathlib import Path
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.files import write_text
 from nmtlab.interchange.card import Program, model_card
-from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
+from nmtlab.interchange.ctranslate import Precision, types_of, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable
 from nmtlab.interchange.huggingface_export import write_huggingface
+from nmtlab.interchange.vocabulary_map import write_vocabulary_map
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_model
+from nmtlab.search.shortlist import Shortlist
+from nmtlab.systems import lexicon_of, open_model
 from nmtlab.text.corpora.lines import new_folder
 from nmtlab.translation import Translator
 
@@ -21,6 +23,7 @@ def export_model(
     folder: Path | str,
     precision: Precision = "fp32",
     scores: Sequence[str] = (),
+    vocabulary_map: int = 0,
 ) -> None:
     """Write a run's model, its tokenizer, its recipe and a model card to a new folder, or nothing at all.
 
@@ -30,13 +33,17 @@ def export_model(
         folder: must not exist.
         precision: of the stored matrices; Hugging Face's are in single precision.
         scores: lines for the card on what it scored, with signatures.
+        vocabulary_map: how many frequent types, and translations of each source type, a vocabulary map for CTranslate2
+            contains; 0 for no map.
 
     Raises:
         NmtlabError: the folder exists, the program lacks a part of the model, which the message names, the run writes
-            from the end, or CTranslate2 is not installed.
+            from the end, CTranslate2 is not installed, or there is no lexicon for a vocabulary map.
     """
     if program == "huggingface" and precision != "fp32":
         raise NmtlabError(f"precision {precision}: for ctranslate2 only", "leave it out")
+    if program == "huggingface" and vocabulary_map:
+        raise NmtlabError("a vocabulary map: for ctranslate2 only", "leave it out")
     settings = check_exportable(run.name, run.recipe)
     if run.recipe.text.reversed_target:
         problem = "text.reversed_target = true: other programs would leave its translations reversed"
@@ -48,6 +55,9 @@ def export_model(
         else:
             write_ctranslate2(system, settings, unfinished, precision)
             _write_subwords(system, unfinished)
+            if vocabulary_map:
+                shortlist = Shortlist.of(system.pipeline, lexicon_of(run), vocabulary_map, vocabulary_map)
+                write_vocabulary_map(shortlist, types_of(system.pipeline), unfinished)
         run.recipe.save(unfinished / "recipe.toml")
         write_text(unfinished / "README.md", model_card(run, system.pipeline, program, scores))
 

@@ -262,13 +262,19 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         embedded = self.decoder.embed(self.target_embedding.table(batch.target_input), where)
         return self.decoder(embedded, memory)[self.target_mask(batch.target)]
 
-    def start(self, memory: ConvMemory, language: str | None = None, length: Tensor | None = None) -> ConvState:
+    def start(
+        self,
+        memory: ConvMemory,
+        language: str | None = None,
+        length: Tensor | None = None,
+        types: Tensor | None = None,
+    ) -> ConvState:
         sentences, width = len(memory.states), self.target_embedding.width
         past = [
             memory.states.new_zeros(sentences, 1, layer.convolution.kernel - 1, width) for layer in self.decoder.layers
         ]
         position = torch.zeros(sentences, 1, dtype=torch.long, device=memory.states.device)
-        return ConvState(self.output_table(language), memory, past, position)
+        return ConvState(self.output_table(language).subset(types), memory, past, position)
 
     def step(self, state: ConvState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         embedded = self.decoder.embed(self.target_embedding.table(token), state.position)

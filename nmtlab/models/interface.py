@@ -113,6 +113,13 @@ class OutputTable(NamedTuple):
     rows: Tensor
     bias: Tensor
 
+    def subset(self, types: Tensor | None) -> "OutputTable":
+        """Return the columns of some types, (n,), as far as they have one; of all if none are given."""
+        if types is None:
+            return self
+        columns = torch.isin(self.ids, types).nonzero().squeeze(1)
+        return OutputTable(*(part.index_select(0, columns) for part in self))
+
 
 class InnerProduct(NamedTuple):
     """A term of the logits that is an inner product: vectors (..., E) with a row for each column, (C, E)."""
@@ -182,7 +189,13 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
         return self
 
     @abstractmethod
-    def start(self, memory: MemoryT, language: str | None = None, length: Tensor | None = None) -> StateT:
+    def start(
+        self,
+        memory: MemoryT,
+        language: str | None = None,
+        length: Tensor | None = None,
+        types: Tensor | None = None,
+    ) -> StateT:
         """Return the state before the first token, with one slot per sentence.
 
         Args:
@@ -190,6 +203,7 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
             language: code of the target language, which decides the output ids; the model's default if not given.
             length: (B, k) planned lengths in tokens, required by a model that plans them: the state is then of B * k
                 sentences, each repeated for each of its lengths.
+            types: (n,) the only types that may be generated, as far as the language has them; all of them if not given.
         """
 
     @abstractmethod

@@ -39,7 +39,11 @@ class PlannedTransformer(Transformer):
         return self.length_model(states, None if memory.bias is None else memory.bias[:, 0, 0], memory.lengths)
 
     def start(
-        self, memory: TransformerMemory, language: str | None = None, length: Tensor | None = None
+        self,
+        memory: TransformerMemory,
+        language: str | None = None,
+        length: Tensor | None = None,
+        types: Tensor | None = None,
     ) -> TransformerState:
         if length is None:
             raise RunError(
@@ -47,7 +51,7 @@ class PlannedTransformer(Transformer):
                 "choose a run whose plan_length is false",
             )
         self._check_positions(int(length.max()) + 1)
-        state = super().start(memory, language)
+        state = super().start(memory, language, types=types)
         sentences, times = length.shape
         rows = torch.arange(sentences, device=length.device).repeat_interleave(times)[:, None]
         return replace(state.select(rows), position=length.reshape(-1, 1))

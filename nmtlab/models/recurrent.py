@@ -263,9 +263,14 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         return self.encoder(source, embedded)
 
     def start(
-        self, memory: RecurrentMemory, language: str | None = None, length: Tensor | None = None
+        self,
+        memory: RecurrentMemory,
+        language: str | None = None,
+        length: Tensor | None = None,
+        types: Tensor | None = None,
     ) -> RecurrentState:
-        return self._start(memory, language, self.output_table(language))
+        table = self.output_table(language).subset(types)
+        return self._start(memory, table.ids, table)
 
     def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         nothing = [None] * len(self.cells)
@@ -278,7 +283,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def forward(self, batch: Batch[Tensor], memory: RecurrentMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
         memory = memory or self.encode(batch.source, batch.source_language)
-        state = self._start(memory, batch.target_language, None)
+        state = self._start(memory, self._output_ids(batch.target_language), None)
         projected = self._project(batch.target_input).split(1, dim=1)
         dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
         recurrent = [self.dropout.recurrent_mask(state.h_tilde) for _ in self.cells]
@@ -331,9 +336,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         """Return the type of each output column in a target language, the default if not given: (C,)."""
         return self.output_types.types(language or self.default_languages[1])
 
-    def _start(self, memory: RecurrentMemory, language: str | None, output: OutputTable | None) -> RecurrentState:
+    def _start(self, memory: RecurrentMemory, output_ids: Tensor, output: OutputTable | None) -> RecurrentState:
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
-        lexical = self._lexical_rows(memory, language)
+        lexical = self._lexical_rows(memory, output_ids)
         attended = Attended(self.attention.keys(memory.states), memory.states, memory.bias, lexical)
         return RecurrentState(output, attended, layers, torch.zeros_like(layers[0][0]))
 
@@ -374,10 +379,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         h_tilde = self.combine(torch.cat((context, below), dim=-1)).tanh()
         return replace(state, layers=layers, h_tilde=h_tilde), weights
 
-    def _lexical_rows(self, memory: RecurrentMemory, language: str | None) -> Tensor | None:
-        """Return the lexicon's input at each source position, for a target language."""
+    def _lexical_rows(self, memory: RecurrentMemory, output_ids: Tensor) -> Tensor | None:
+        """Return the lexicon's input at each source position, for some output columns."""
         if isinstance(self.lexical, TranslationTable):
-            return self.lexical(memory.source, self._output_ids(language))
+            return self.lexical(memory.source, output_ids)
         return None if self.lexical is None else memory.embedded
 
     def _read(self, h_tilde: Tensor, attended: Tensor | None) -> Tensor:

@@ -225,9 +225,13 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         return self.decoder_norm(x[:, int(self.reads_start) :][self.target_mask(batch.target)])
 
     def start(
-        self, memory: TransformerMemory, language: str | None = None, length: Tensor | None = None
+        self,
+        memory: TransformerMemory,
+        language: str | None = None,
+        length: Tensor | None = None,
+        types: Tensor | None = None,
     ) -> TransformerState:
-        table = self.output_table(language)
+        table = self.output_table(language).subset(types)
         language = language or self.default_languages[1]
         projected = (layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder)
         state = TransformerState(

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from nmtlab.recipe.section import Section
 
@@ -43,8 +43,22 @@ class SearchSettings(Section):
     shortlist: int = Field(0, ge=0, le=10_000_000)
     """Most frequent target types to choose from, besides EOS and UNK; p is then among them (0: all types)."""
 
+    shortlist_translations: int = Field(0, ge=0, le=10_000)
+    """Most probable translations of each source type of a batch to choose from besides (0: one list for all text)."""
+
     batch_tokens: int = Field(8192, ge=1)
     """Size of a decoding batch: padded source tokens times beam size."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "SearchSettings":
+        if self.shortlist_translations and not self.shortlist:
+            raise ValueError("shortlist_translations adds to shortlist, which is 0; set shortlist, as to 100")
+        return self
+
+    @property
+    def fixed_shortlist(self) -> int:
+        """The `shortlist` of a search that has one list for all text; 0 if each batch has a list."""
+        return 0 if self.shortlist_translations else self.shortlist
 
     def decisive(self) -> dict[str, Any]:
         """Return the fields that determine a result, without settings of speed and those at their default."""

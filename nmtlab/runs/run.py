@@ -186,8 +186,8 @@ class Run:
 
     @property
     def translation_table(self) -> LexicalTable | None:
-        """p(target | source) from word alignment; None if the model has no such table."""
-        path = self.folder / TABLE
+        """p(target | source) from word alignment; None unless the model needed it, or the run was aligned later."""
+        path = self.notes.path(TABLE)
         if not path.exists():
             return None
         table = LexicalTable.load(path)

@@ -85,10 +85,16 @@ class Ensemble(Searchable[_Memories, _States]):
         """Return each model's memory."""
         return _Memories(tuple(model.encode(source, language) for model in self.models))
 
-    def start(self, memory: _Memories, language: str | None = None, length: Tensor | None = None) -> _States:
+    def start(
+        self,
+        memory: _Memories,
+        language: str | None = None,
+        length: Tensor | None = None,
+        types: Tensor | None = None,
+    ) -> _States:
         """Return each model's state before the first token; lengths are never planned."""
         pairs = zip(self.models, memory.memories, strict=True)
-        return _States(tuple(model.start(model_memory, language) for model, model_memory in pairs))
+        return _States(tuple(model.start(model_memory, language, types=types) for model, model_memory in pairs))
 
     def step(
         self, state: _States, token: Tensor, record: bool = False, attention: Tensor | None = None

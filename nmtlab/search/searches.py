@@ -212,7 +212,7 @@ def usual_search(
         return Grid(settings, n_best, prefixes, phrases)
     if prefixes is None and plans_length:
         return Planned(settings, n_best)
-    if prefixes is None and settings.beam_size == 1 and not settings.coverage:
+    if prefixes is None and settings.beam_size == 1 and not settings.coverage and not settings.shortlist_translations:
         return Greedy(settings)
     return Beam(settings, n_best, prefixes)
 

@@ -27,6 +27,7 @@ from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import check_fits
 from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
+from nmtlab.training.lexicon import learned_lexicon
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
@@ -40,6 +41,8 @@ from nmtlab.training.transfer import (
     translators,
 )
 from nmtlab.workspace import Workspace
+
+_ANCHORED = "transfer.anchor = 'ewc'", "choose transfer.anchor=l2, which needs no text"
 
 
 def train(
@@ -176,7 +179,7 @@ def _checked(
         if recipe.transfer.continued and choose_device(recipe.machine).type == "cpu":
             check_fits(recipe, parent.pipeline, trained)
         if recipe.transfer.anchor == "ewc":
-            text_of(parent, workspace)
+            text_of(parent, workspace, *_ANCHORED)
         texts, known = texts_before(parent, workspace)
         overlap |= _overlap_before("parent", parent, texts, trained, allow_overlap)
     if before:
@@ -241,7 +244,7 @@ def _anchoring_text(parent: Run, run: Run, workspace: Workspace) -> Mixture | No
     """Return the text of a parent, as a run that goes on from it reads it, if the anchor of its weights needs it."""
     if run.recipe.transfer.anchor != "ewc":
         return None
-    texts = text_of(parent, workspace)
+    texts = text_of(parent, workspace, *_ANCHORED)
     return Mixture([EncodedCorpus.open(workspace.cache, run.pipeline.directed(*one.direction), one) for one in texts])
 
 
@@ -252,12 +255,7 @@ def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> Non
     if not run.recipe.model.lexical_table or run.translation_table is not None:
         return
     on_event(Preparing("aligning words"))
-    from nmtlab.alignment.aligner import translation_table  # its library takes a second to load
-
-    pairs = (
-        (text.source(n)[:-1].tolist(), text.target(n)[:-1].tolist()) for text in mixture.texts for n in range(len(text))
-    )
-    RunWriter(run).save_translation_table(translation_table(pairs, run.pipeline.source.size))
+    RunWriter(run).save_translation_table(learned_lexicon(mixture.texts, run.pipeline.source.size))
 
 
 def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -> list[ParallelCorpus]:

@@ -226,23 +226,24 @@ def texts_before(parent: Run, workspace: Workspace) -> tuple[list[ParallelCorpus
     return [text for text in texts.values() if text], known
 
 
-def text_of(parent: Run, workspace: Workspace) -> list[ParallelCorpus]:
-    """Return the texts that a parent was trained on.
+def text_of(run: Run, workspace: Workspace, purpose: str, instead: str) -> list[ParallelCorpus]:
+    """Return the texts that a run was trained on.
+
+    Args:
+        purpose: what needs them, for the error.
+        instead: what to do without them.
 
     Raises:
-        RunError: one of them is not here, or the parent was imported.
+        RunError: one of them is not here, or the run was imported.
     """
-    remedy = "choose transfer.anchor=l2, which needs no text"
-    if parent.origin.imported:
-        raise RunError(f"transfer.anchor = 'ewc' needs the text of {parent.name!r}, which was imported", remedy)
+    if run.origin.imported:
+        raise RunError(f"{purpose} needs the text of {run.name!r}, which was imported", instead)
     texts = []
-    for named, checksum in parent.trained_on:
+    for named, checksum in run.trained_on:
         text = _text_as_it_was(named, checksum, workspace)
         if text is None:
-            problem = (
-                f"transfer.anchor = 'ewc' needs the text of {parent.name!r}, {named.name}: it is not here as it was"
-            )
-            raise RunError(problem, f"import it under that name, or {remedy}")
+            problem = f"{purpose} needs the text of {run.name!r}, {named.name}: it is not here as it was"
+            raise RunError(problem, f"import it under that name, or {instead}")
         texts.append(replace(text, weight=named.weight, origin=named.origin))
     return texts
 

@@ -29,6 +29,16 @@ def test_the_best_translations_come_first_and_equal_ones_by_id():
     assert table.top(0, 3) == []
 
 
+@given(st.lists(row, max_size=6), st.integers(1, 4))
+def test_a_pruned_table_has_the_best_translations_of_each_source_type(rows, k):
+    table = LexicalTable.of_rows(rows)
+    pruned = table.pruned(k)
+    pruned.check()
+    for source in range(len(rows)):
+        assert pruned.top(source, 100) == table.top(source, k)
+        assert sorted(pruned.translations(source)) == sorted(target for target, _ in table.top(source, k))
+
+
 @given(st.lists(row, max_size=6))
 def test_no_row_is_more_than_certain_and_its_order_stays(rows):
     table = LexicalTable.of_rows(rows)

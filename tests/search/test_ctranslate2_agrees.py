@@ -7,19 +7,24 @@ import numpy as np
 import pytest
 import torch
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.interchange.ctranslate import write_model
+from nmtlab.interchange.vocabulary_map import write_vocabulary_map
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import on_device
 from nmtlab.models.transformer import Transformer
 from nmtlab.recipe import SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.hypothesis import Hypothesis
+from nmtlab.search.shortlist import Shortlist, Shortlisted
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad
-from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from nmtlab.training.objective import training_objective
 
 pytest.importorskip("ctranslate2")
+
+import ctranslate2
 
 from benchmarks.peers.ctranslate import decode
 
@@ -108,3 +113,28 @@ def test_a_beam_scored_by_log_p_nearly_always_finds_what_ctranslate2_finds(syste
     assert len(pairs) >= 60
     assert len(same) >= 0.9 * len(pairs)
     assert len(set(same)) > 20
+
+
+def test_with_a_vocabulary_map_a_batch_is_translated_into_its_shortlist(systems):
+    model, folder = systems
+    rows = [[(4 + 7 * word % 26, 0.5), (4 + word % 5, 0.2)] for word in range(len(SPECIALS), len(VOCABULARY))]
+    lexicon = LexicalTable.of_rows([[] for _ in SPECIALS] + rows)
+    shortlist = Shortlist(np.array([EOS, UNK, 9, 10, 11]), lexicon)
+    write_vocabulary_map(shortlist, (VOCABULARY, VOCABULARY), folder)
+    theirs = ctranslate2.Translator(str(folder), device="cpu", compute_type="float32", intra_threads=1)
+    listed, settings = Shortlisted(model, shortlist), SearchSettings(beam_size=1, score="log-prob", extra_length=50)
+    differing = 0
+    for seed in range(10):
+        sources = sentences(4, longest=3, seed=seed)
+        padded = torch.from_numpy(pad(sources))
+        whole, ours = (beam_search(one, one.encode(padded), settings) for one in (model, listed))
+        found = theirs.translate_batch(
+            [words(source[:-1]) for source in sources], beam_size=1, use_vmap=True, min_decoding_length=0,
+            length_penalty=0, return_scores=True,
+        )  # fmt: skip
+        for best, result in zip((one.hypotheses[0] for one in ours), found, strict=True):
+            assert words(best.tokens) == result.hypotheses[0][: None if best.finished else len(best.tokens)]
+            if best.finished:
+                assert best.log_prob == pytest.approx(result.scores[0], abs=1e-3)
+        differing += sum(a.hypotheses[0].tokens != b.hypotheses[0].tokens for a, b in zip(whole, ours, strict=True))
+    assert differing > 5, "the lists leave something out"

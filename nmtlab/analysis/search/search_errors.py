@@ -17,7 +17,7 @@ from nmtlab.analysis.access.metric import Better, Metric
 from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.search.search_tree import LOG_PROB, empty_rank
 from nmtlab.figures.words import listed
-from nmtlab.models.interface import TranslationModel
+from nmtlab.models.interface import Searchable
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row
@@ -63,13 +63,13 @@ def search_errors(
     """
     run = in_direction(run, corpus)
     system = open_model(run, search, machine=machine)
-    drawn = draw_sample(corpus, split, sample)
+    model, drawn = system.searched(), draw_sample(corpus, split, sample)
     sources = system.pipeline.encode_source(drawn.sources[start:])
     targets = system.pipeline.encode_target(drawn.targets[start:])
     for line, source, target in zip(drawn.lines[start:], sources, targets, strict=True):
         lengths = {"line": line, "source_length": len(source) - 1, "reference_length": len(target) - 1}
         blank = len(source) == 1  # stays blank, so that nothing is searched
-        yield [] if blank else [lengths | _compared(system.model, torch.tensor([source]), search, budget)]
+        yield [] if blank else [lengths | _compared(model, torch.tensor([source]), search, budget)]
 
 
 FEW = 200
@@ -149,7 +149,7 @@ SEARCH_ERRORS = Analysis(
 
 
 @torch.inference_mode()
-def _compared(model: TranslationModel, source: Tensor, search: SearchSettings, budget: int) -> Row:
+def _compared(model: Searchable, source: Tensor, search: SearchSettings, budget: int) -> Row:
     memory = model.encode(source.to(model.device))
     beam = beam_search(model, memory, search)[0].hypotheses[0]
     exact = exact_search(model, memory, search, beam, budget)

@@ -231,7 +231,7 @@ class TranslatePage(Page):
     def _of(self, run: Run, number: int, line: str) -> list[dict[str, object]]:
         system = system_of(run)
         search = self._search_of(system.settings)
-        translator = Translator(system.model, system.pipeline, search)
+        translator = Translator(system.model, system.pipeline, search, system.lexicon)
         begun = self.begun.value.strip()
         best = min(self.best.value, search.beam_size)
         must = [phrase for phrase in map(str.strip, self.must.value.split(",")) if phrase]

@@ -1,0 +1,89 @@
+"""`nmtlab runs align`, and what the lexicon that it keeps is for: shortlists of each batch, and vocabulary maps."""
+
+import pytest
+
+from nmtlab.runs.run import Run
+
+TEXT = "ein hund singt\nein kind\n"
+LISTS = "--set", "search.shortlist=2", "--set", "search.shortlist_translations=1"
+
+
+@pytest.fixture
+def aligned(nmtlab, data) -> Run:
+    """A run that has been aligned."""
+    assert nmtlab("runs", "align", "whole").code == 0
+    return Run(data / "runs/whole")
+
+
+def test_a_run_is_aligned_once_and_the_table_shows_what_lists_contain(nmtlab, data):
+    said = nmtlab("runs", "align", "whole")
+    assert said.code == 0, said.err
+    table = Run(data / "runs/whole").translation_table
+    assert table is not None
+    assert "shortlists of single dev sentences" in said.out
+    assert said.out.count("%") == 5
+    made = (data / "runs/whole/translation_table.safetensors").stat().st_mtime_ns
+    assert nmtlab("runs", "align", "whole").out == said.out
+    assert (data / "runs/whole/translation_table.safetensors").stat().st_mtime_ns == made
+
+
+def test_translations_are_of_the_types_of_the_list(nmtlab, data, aligned):
+    said = nmtlab("translate", "whole", *LISTS, stdin=TEXT)
+    assert said.code == 0, said.err
+    allowed = {aligned.pipeline.target.vocabulary.types[token] for token in aligned.translation_table.pruned(1).targets}
+    assert set(said.out.split()) <= allowed | set(aligned.pipeline.target.vocabulary.types[:6])
+    assert "engine: nmtlab" in nmtlab("translate", "whole", *LISTS, "--beam", 1, stdin=TEXT).err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("translate", "whole", *LISTS), "run 'whole': has no lexicon to take a shortlist from; align its training "
+         "text first: nmtlab runs align whole"),
+        (("translate", "whole", *LISTS[2:]), "shortlist_translations adds to shortlist, which is 0"),
+        (("runs", "export", "whole", "--to", "ctranslate2", "--folder", "out", "--vocabulary-map", 5),
+         "nmtlab runs align whole"),
+        (("runs", "export", "whole", "--to", "huggingface", "--folder", "out", "--vocabulary-map", 5),
+         "a vocabulary map: for ctranslate2 only; leave it out"),
+    ],
+)  # fmt: skip
+def test_a_list_without_a_lexicon_is_refused_in_a_line(words, said, nmtlab, data):
+    found = nmtlab(*words, stdin=TEXT)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    assert not (data.parent / "out").exists()
+
+
+def test_without_the_training_text_there_is_nothing_to_align(nmtlab, data, monkeypatch):
+    monkeypatch.delenv("NMTLAB_CORPORA")
+    found = nmtlab("runs", "align", "whole")
+    assert found.code == 2
+    assert "word alignment needs the text of 'whole', tiny: it is not here as it was" in found.err
+
+
+def test_what_may_need_types_of_no_list_is_refused(nmtlab, data, aligned):
+    (data / "begun.txt").write_text("a\na\n", encoding="utf-8")
+    for words in (
+        ("--prefix", data / "begun.txt"),
+        ("--must", data / "begun.txt"),
+        ("--json", "--token-scores"),
+        ("--engine", "ctranslate2"),
+    ):
+        found = nmtlab("translate", "whole", *LISTS, *words, stdin=TEXT)
+        assert (found.code, found.out) == (2, "")
+        assert "search.shortlist_translations: " in found.err
+        assert "set it to 0" in found.err
+
+
+def test_a_vocabulary_map_has_frequent_types_and_the_best_translations_of_each_source_type(nmtlab, data, aligned):
+    pytest.importorskip("ctranslate2")
+    to = "--to", "ctranslate2", "--folder", "out", "--vocabulary-map", 3
+    assert nmtlab("runs", "export", "whole", *to).code == 0
+    lines = (data.parent / "out/vmap.txt").read_text(encoding="utf-8").splitlines()
+    found = {source: targets.split(" ") for source, targets in (line.split("\t") for line in lines)}
+    source, target = aligned.pipeline.source.vocabulary.types, aligned.pipeline.target.vocabulary.types
+    assert len(found.pop("")) == 3 + 2  # with EOS and UNK
+    wanted = {piece: aligned.translation_table.top(number, 3) for number, piece in enumerate(source)}
+    assert {piece: set(targets) for piece, targets in found.items()} == {
+        piece: {target[number] for number, _ in best} for piece, best in wanted.items() if best
+    }
