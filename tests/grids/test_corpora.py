@@ -203,6 +203,20 @@ def test_noise_of_clean_text_that_has_changed_is_not_taken_for_that_of_the_new_o
         noisy.open(workspace)
 
 
+def test_noise_of_the_other_direction_is_not_taken_for_it(workspace):
+    NoisyCorpus(GROWN, "copied-target", 0.5).open(workspace)
+    with pytest.raises(CorpusError, match="made with source = 'qaa' instead of 'en'"):
+        NoisyCorpus(backwards(GROWN), "copied-target", 0.5).open(workspace)
+
+
+def test_noise_from_a_third_text_that_has_changed_is_not_taken_for_that_of_the_new_one(workspace):
+    noisy = NoisyCorpus(JOINED, "wrong-language-target", 0.4, third=ExternalCorpus("tales-gl", "gl", "en"))
+    noisy.open(workspace)
+    write_lines(workspace.more_corpora[0] / "tales-gl" / "train.gl", ["other"] * 6)
+    with pytest.raises(CorpusError, match="made with third_checksum"):
+        noisy.open(workspace)
+
+
 def test_noise_in_the_wrong_language_is_the_source_side_of_a_third_text(workspace):
     third = ExternalCorpus("tales-gl", "gl", "en")
     noisy = NoisyCorpus(JOINED, "wrong-language-target", 0.4, third=third)

@@ -122,7 +122,9 @@ def test_a_corpus_with_noise_keeps_dev_test_and_gold_and_says_what_was_added(cle
     assert list(noisy.pairs("test")) == list(clean.pairs("test"))
     assert (tmp_path / "noisy" / "gold" / "test.alignments").exists()
     written = json.loads((tmp_path / "noisy" / "import.json").read_text())
-    assert written["origin"] == {"corpus": "clean", "checksum": clean.checksum(), "third": "third:pt"}
+    assert written["origin"] == {
+        "corpus": "clean", "checksum": clean.checksum(), "third": "third:pt", "third_checksum": third.checksum()
+    }  # fmt: skip
     assert written["options"] == {"kind": "wrong-language-target", "share": 0.2, "seed": 3, "clean": 40, "bad": 8}
 
 

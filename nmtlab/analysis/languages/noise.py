@@ -1,7 +1,7 @@
 """What does noise in training text do to translations? (Khayrallah and Koehn 2018)
 
 A system that was trained on copies of the source copies: its output is the source, or nearer to it than to the
-reference. One that was trained on text in a third language may translate into it.
+reference.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,43 +18,57 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.languages.off_target import classifier_of, off_target_lines
 from nmtlab.evaluation.scores import ter_metric
 from nmtlab.figures.theme import BELOW, COLOURS, dressed, name_in_lines
+from nmtlab.languages import is_without_spaces
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.tokenizers import moses_words
 
+_ALL = 100.0
+"""TER of a line of which every word is edited."""
+
 _NAMES = {
     "copied": "copies of the source",
     "nearer": "nearer to the source than to the reference",
-    "other": "in another language",
+    "other": "in the source language",
 }
 
 
 def source_copies(lines: Sequence[str], corpus: ParallelCorpus, of: Literal["dev", "test"] = "test") -> np.ndarray:
-    """Return which translations are their source, whatever the white space: (lines,), 1 or 0.
+    """Return which translations are their source, whatever the white space, and not a reference: (lines,), 1 or 0.
 
     Args:
         lines: translations of all sentences of a part of the corpus.
         corpus: the text.
         of: the part.
     """
-    sources = corpus.lines(of, corpus.source)
-    same = ["".join(line.split()) == "".join(source.split()) for line, source in zip(lines, sources, strict=True)]
-    return np.array(same, dtype=float)
+    texts = (lines, corpus.lines(of, corpus.source), *corpus.references(of))
+    copied = [
+        line == source and source not in references
+        for line, source, *references in zip(*(map(_solid, text) for text in texts), strict=True)
+    ]
+    return np.array(copied, dtype=float)
 
 
 def nearer_source(lines: Sequence[str], corpus: ParallelCorpus, of: Literal["dev", "test"] = "test") -> np.ndarray:
     """Return which translations have a lower TER against their source than against their references: (lines,), 1 or 0.
 
-    Moses tokens by the rules of the target language are compared, without case. Arguments as of `source_copies`.
+    Moses tokens by the rules of the target language are compared, without case; characters if it is written without
+    spaces. A translation that has nothing of its source is not nearer to it, however short its reference. Arguments as
+    of `source_copies`.
     """
-    words, ter = moses_words(corpus.target), ter_metric()
-    texts = (lines, corpus.lines(of, corpus.source), *corpus.references(of))
-    tokens = [[" ".join(words.split(line)) for line in text] for text in texts]
+    split = _solid if is_without_spaces(corpus.target) else moses_words(corpus.target).split
+    texts, ter = (lines, corpus.lines(of, corpus.source), *corpus.references(of)), ter_metric()
+    tokens = [[" ".join(split(line)) for line in text] for text in texts]
     nearer = [
-        ter.sentence_score(line, [source]).score < ter.sentence_score(line, references).score
+        ter.sentence_score(line, [source]).score < min(_ALL, ter.sentence_score(line, references).score)
         for line, source, *references in zip(*tokens, strict=True)
     ]
     return np.array(nearer, dtype=float)
+
+
+def _solid(line: str) -> str:
+    """Return a line without white space."""
+    return "".join(line.split())
 
 
 def noise_effects(
@@ -69,12 +83,13 @@ def noise_effects(
         run: a trained run, in the corpus' direction.
         corpus: the text that is translated.
         texts: clean texts whose languages a translation may be in; the training text of the corpus if none are given,
-            not that of the run, whose noise would pass for the target language.
+            not that of the run, whose noise would pass for the target language. Without a text in a third language, a
+            line in it passes for one in the target language or in the source language.
         of: the part of the corpus that is translated.
 
     Returns:
         A row for each sentence: `line`, from 1; `copied`, as of `source_copies`; `nearer`, as of `nearer_source`;
-        `other`, whether it is in another language than the target, as of `off_target_lines`.
+        `other`, whether it is in another of these languages than the target's, as of `off_target_lines`.
 
     Raises:
         CorpusError: no such text, or none in the target language.
@@ -126,7 +141,7 @@ def effects_finding(found: pd.DataFrame) -> str:
     most = shares.loc[shares["nearer"].idxmax()]
     said = f"{most['run']}: {percent(most['copied'] / 100)} of the translations are copies of their source, "
     said += f"{percent(most['nearer'] / 100)} are nearer to it than to the reference, and "
-    said += f"{percent(most['other'] / 100)} are in another language."
+    said += f"{percent(most['other'] / 100)} are in the source language."
     return f"{said} No other run here has more that are nearer to the source." if len(shares) > 1 else said
 
 
@@ -141,7 +156,7 @@ NOISE_EFFECTS = Analysis(
     "What does noise in the training text do to translations?",
     noise_effects,
     source="Khayrallah and Koehn 2018",
-    version=1,
+    version=2,
     columns=("line", "copied", "nearer", "other"),
     table=effect_shares,
     figure=effects_figure,

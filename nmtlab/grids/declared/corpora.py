@@ -19,7 +19,7 @@ from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_l
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.multi_parallel import join_languages
-from nmtlab.text.noise.adding import add_noise
+from nmtlab.text.noise.adding import add_noise, third_text
 from nmtlab.text.noise.kinds import Kind
 from nmtlab.workspace import Workspace
 
@@ -373,11 +373,17 @@ class NoisyCorpus(_Derived):
         folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
         third = MonolingualCorpus(self.third.open(workspace).folder, self.third.source) if self.third else None
         if not folder.exists():
-            add_noise(folder, whole, self.kind, self.share, self.seed, third)
+            try:
+                add_noise(folder, whole, self.kind, self.share, self.seed, third)
+            except CorpusError:
+                if not folder.exists():  # else another process has made it in the meantime
+                    raise
         made = _read(folder / REPORT)
-        wanted = {"checksum": whole.checksum(), "kind": self.kind, "share": self.share, "seed": self.seed}
-        wanted |= {"third": f"{third.name}:{third.language}"} if third else {}
-        _check_same(folder, made.get("origin", {}) | made.get("options", {}), wanted)
+        wanted = {
+            "source": self.source, "target": self.target, "checksum": whole.checksum(), "kind": self.kind,
+            "share": self.share, "seed": self.seed, **third_text(third),
+        }  # fmt: skip
+        _check_same(folder, {**made, **made.get("origin", {}), **made.get("options", {})}, wanted)
         return ParallelCorpus.open(folder, self.source, self.target)
 
 

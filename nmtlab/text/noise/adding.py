@@ -63,8 +63,7 @@ def add_noise(
             cannot be read; or as `with_noise`, or as the kind of noise.
     """
     noise = _noise(corpus, kind, third)
-    origin = {"corpus": corpus.name, "checksum": corpus.checksum()}
-    origin |= {"third": f"{third.name}:{third.language}"} if third else {}
+    origin = {"corpus": corpus.name, "checksum": corpus.checksum(), **third_text(third)}
     report = ImportReport("noise", origin, *corpus.direction, {"kind": kind, "share": share, "seed": seed})
     report.inherit(corpus)
     clean = list(corpus.pairs("train"))
@@ -75,6 +74,12 @@ def add_noise(
         report.options |= {"clean": len(clean), "bad": kept - len(clean)}
         report.save(temporary)
     return report
+
+
+def third_text(third: MonolingualCorpus | None) -> dict[str, str | None]:
+    """Return what is recorded of the third text of noise: its name with its language, and its checksum."""
+    name = f"{third.name}:{third.language}" if third else None
+    return {"third": name, "third_checksum": third.checksum() if third else None}
 
 
 def _noise(corpus: ParallelCorpus, kind: Kind, third: MonolingualCorpus | None) -> Noise:

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -17,7 +18,7 @@ from nmtlab.figures.view import View
 from nmtlab.figures.words import number
 from nmtlab.grids.declared.declaration import Scale
 from nmtlab.grids.declared.labels import row_label
-from nmtlab.grids.results.statistics import difference
+from nmtlab.grids.results.statistics import ENOUGH_SEEDS, difference, values_by_system
 from nmtlab.thesis.measured import described_cells, measured_cells
 from nmtlab.thesis.tables.noise import CLEAN, KINDS, NOISE, NOISE_PHRASES, NOISES, SHARES
 from nmtlab.workspace import PUBLISHED
@@ -53,8 +54,17 @@ def noise_view(system: str = "", scale: Scale = "small") -> View:
     found = [noise_effects(some, name, scale) for name, some in cells.items()]
     lines = pd.concat([*found, published_effects()], ignore_index=True)
     lines = lines[lines["system"] == system] if system else lines
-    said = described_cells(pd.concat(cells.values())) if cells else "published; not measured here yet"
-    return View(lines, with_subtitle(noise_figure(lines), said), finding=noise_finding(lines))
+    return View(lines, with_subtitle(noise_figure(lines), _subtitle(lines)), finding=noise_finding(lines))
+
+
+def _subtitle(lines: pd.DataFrame) -> str:
+    """Say what was measured here: seeds, and which systems were not."""
+    measured = lines[lines["text"] != _PUBLISHED]
+    missing = [name for name in dict.fromkeys(lines["system"]) if name not in set(measured["system"])]
+    parts = [f"{', '.join(missing)}: published values alone"] if missing else []
+    seeds = sorted({*measured["seeds"]})
+    parts += [f"measured here: test text, {' or '.join(map(str, seeds))} seed{'s' * (seeds != [1])}"] if seeds else []
+    return "; ".join(reversed(parts))
 
 
 def noise_effects(cells: pd.DataFrame, system: str, scale: Scale) -> pd.DataFrame:
@@ -70,29 +80,28 @@ def noise_effects(cells: pd.DataFrame, system: str, scale: Scale) -> pd.DataFram
         percent; `seeds`; `bleu`, their mean; `effect`, BLEU above that with the clean text, with `low` and `high` of
         its 95 % interval (Welch, seeds alone), NaN for a single seed.
     """
-    values = cells.dropna(subset="value").groupby(["row", "column"])["value"].apply(list).to_dict()
     lines = []
     for row in NOISE.rows:
-        clean = values.get((row.name, CLEAN.name))
+        values = values_by_system(cells[cells["row"] == row.name])
         for name, (kind, share) in NOISES.items():
-            noisy = values.get((row.name, name))
-            if clean and noisy:
-                found, mean = difference(noisy, clean).estimate(), sum(noisy) / len(noisy)
-                line = (row_label(row, scale), system, kind, round(100 * share), len(noisy), mean)
+            if name in values and CLEAN.name in values:
+                noisy, found = values[name], difference(values[name], values[CLEAN.name]).estimate()
+                line = (row_label(row, scale), system, kind, round(100 * share), np.size(noisy), np.mean(noisy))
                 lines.append((*line, found.effect, found.low, found.high))
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def published_effects(folder: Path = PUBLISHED) -> pd.DataFrame:
-    """Return the published costs as `noise_effects` does, at the shares that are measured here."""
+    """Return the published costs as `noise_effects` does, without seeds, at the shares that are measured here."""
     printed = [_Printed(*line) for line in pd.read_csv(folder / _FILE).itertuples(index=False)]
     clean = {line.system: line.bleu for line in printed if line.kind == CLEAN.name}
     lines = [
-        (_PUBLISHED, line.system, line.kind, line.share, 1, line.bleu, line.bleu - clean[line.system])
+        (_PUBLISHED, line.system, line.kind, line.share, pd.NA, line.bleu, line.bleu - clean[line.system])
         for line in printed
         if line.share in _PERCENT
     ]
-    return pd.DataFrame(lines, columns=COLUMNS[:-2]).assign(low=float("nan"), high=float("nan"))
+    found = pd.DataFrame(lines, columns=COLUMNS[:-2]).assign(low=float("nan"), high=float("nan"))
+    return found.astype({"seeds": "Int64"})
 
 
 def noise_figure(lines: pd.DataFrame) -> go.Figure:
@@ -106,7 +115,7 @@ def noise_figure(lines: pd.DataFrame) -> go.Figure:
     drawn = {*zip(lines["text"], lines["system"], strict=True)}
     titles = [escape(", ".join(one)) if one in drawn else "" for one in product(texts, systems)]
     figure = make_subplots(
-        len(texts), len(systems), shared_xaxes=True, subplot_titles=titles, horizontal_spacing=0.1,
+        len(texts), len(systems), shared_xaxes=True, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.1,
         vertical_spacing=0.35 / (2 * len(texts)),
     )  # fmt: skip
     for (share, text, system), some in lines.groupby(["share", "text", "system"]):  # bars stand in this order
@@ -143,19 +152,25 @@ def noise_finding(lines: pd.DataFrame) -> str:
     for (text, system), some in lines.groupby(["text", "system"], sort=False):
         largest = some[some["share"] == some["share"].max()].sort_values("effect", kind="stable")
         worst, best = largest.iloc[0], largest.iloc[-1]
-        costs = f"{text}, {system}, {worst['share']} %: {worst['kind']} is worst ({_bleu(worst['effect'])})"
-        others = f", {best['kind']} best ({_bleu(best['effect'])})" if len(largest) > 1 else ""
-        said.append(f"{costs}{others}.")
+        of = f" of {len(largest)} kinds" if len(largest) > 1 else ""
+        costs = f"{text}, {system}, {worst['share']} %: {worst['kind']} is worst{of} ({_bleu(worst['effect'])})"
+        others = f", {best['kind']} best ({_bleu(best['effect'])})" if of else ""
+        few = text != _PUBLISHED and system == "neural" and bool(largest["seeds"].min() < ENOUGH_SEEDS)
+        said.append(f"{costs}{others}{'; too few seeds to decide' * few}.")
     return " ".join(said)
 
 
-def copies_view(scale: Scale = "small") -> View:
+def copies_view(system: str = "", scale: Scale = "small") -> View:
     """Show how many translations are copies of the source, over the share of copies on the target side.
+
+    Args:
+        system: one of `SYSTEMS`; all if empty.
+        scale: at which the tables were run.
 
     Raises:
         NmtlabError: not measured at this scale.
     """
-    cells = dict(_measured(scale, "source-copies"))
+    cells = {name: some for name, some in _measured(scale, "source-copies") if system in ("", name)}
     if not cells:
         raise NmtlabError(f"{NOISE.name}: not measured at the scale {scale}", f"run 'nmtlab reproduce {NOISE.name}'")
     lines = pd.concat([copies(some, system, scale) for system, some in cells.items()], ignore_index=True)
@@ -177,11 +192,15 @@ def copies(cells: pd.DataFrame, system: str, scale: Scale) -> pd.DataFrame:
         name: round(100 * share) for name, (kind, share) in NOISES.items() if kind == "copied-target"
     }
     labels = {row.name: row_label(row, scale) for row in NOISE.rows}
-    known = cells.dropna(subset="value")
-    known = known[known["column"].isin(list(shares))]
-    of = known.assign(text=known["row"].map(labels), share=known["column"].map(shares)).groupby(["text", "share"])
-    found = of["value"].agg(seeds="size", copies="mean").reset_index()
-    return found.assign(system=system)[["text", "system", "share", "seeds", "copies"]]
+    lines = []
+    for row, some in cells.groupby("row", sort=False):
+        values = values_by_system(some)
+        lines += [
+            (labels[row], system, share, np.size(values[name]), np.mean(values[name]))
+            for name, share in shares.items()
+            if name in values
+        ]
+    return pd.DataFrame(lines, columns=["text", "system", "share", "seeds", "copies"])
 
 
 def copies_figure(lines: pd.DataFrame) -> go.Figure:
@@ -200,14 +219,15 @@ def copies_figure(lines: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="pairs with the source on both sides, for 100 clean ones", rangemode="tozero")
     figure.update_yaxes(title_text="translations that are their source (%)", rangemode="tozero")
     figure.update_layout(legend=BELOW, margin_b=110, showlegend=True)
-    return dressed(figure, "How much a system copies that was trained on copies", 400)
+    return dressed(figure, "How much systems trained on copies copy", 400)
 
 
 def _measured(scale: Scale, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each system with the cells of its table, if it was measured."""
+    """Yield each system with those cells of its table that have a value, if there are any."""
     for system, table in SYSTEMS.items():
         with suppress(NmtlabError):
-            yield system, measured_cells(table.name, scale, metric)
+            if len(known := measured_cells(table.name, scale, metric).dropna(subset="value")):
+                yield system, known
 
 
 def _bleu(effect: float) -> str:

@@ -47,6 +47,27 @@ def test_what_needs_fewer_edits_to_the_source_is_nearer_to_it(text):
     assert nearer_source(lines, text).tolist() == [1, 0, 0, 1]
 
 
+def test_a_copy_that_is_the_right_translation_is_none(tmp_path):
+    for code, lines in (("de", ["OK", "", "Anna"]), ("en", ["OK", "", "Ann"])):
+        write_lines(tmp_path / f"test.{code}", lines)
+    assert source_copies(["OK", "", "Anna"], ParallelCorpus.open(tmp_path, "de", "en")).tolist() == [0, 0, 1]
+
+
+def test_what_has_nothing_of_its_source_is_not_nearer_to_it_however_long(tmp_path):
+    for code, lines in (("de", ["eins zwei drei", "eins zwei drei"]), ("en", ["one", "one"])):
+        write_lines(tmp_path / f"test.{code}", lines)
+    found = nearer_source(["u v w x y z", "u zwei w x"], ParallelCorpus.open(tmp_path, "de", "en"))
+    assert found.tolist() == [0, 0]  # four edits to three words, two of which are wrong
+
+
+def test_text_without_spaces_is_compared_by_characters(tmp_path):
+    for code, line in (("zh", "我喜欢红色的房子"), ("ja", "赤い家が好きです")):
+        write_lines(tmp_path / f"test.{code}", [line])
+    text = ParallelCorpus.open(tmp_path, "zh", "ja")
+    assert nearer_source(["我喜欢红色的房"], text).tolist() == [1]
+    assert nearer_source(["赤い家が好き"], text).tolist() == [0]
+
+
 def test_the_marks_of_a_runs_translations_are_stored_and_quoted_as_metrics(family, tmp_path):
     run, languages = family.child_run, family.child.direction
     for split, code in product(("train", "test"), languages):
@@ -75,5 +96,5 @@ def test_runs_are_compared_by_their_shares():
     assert [list(bars.y) for bars in effects_figure(found).data] == [[0.0, 25.0], [0.0, 50.0], [0.0, 100.0]]
     assert effects_finding(found) == (
         "copying: 25 % of the translations are copies of their source, 50 % are nearer to it than to the reference, "
-        "and 100 % are in another language. No other run here has more that are nearer to the source."
+        "and 100 % are in the source language. No other run here has more that are nearer to the source."
     )
