@@ -173,6 +173,8 @@ def _going_on_problem(recipe: Recipe) -> str:
 def _risk_problem(recipe: Recipe) -> str:
     """Return why a recipe cannot minimise a risk; empty if it can, or need not."""
     if recipe.training.risk == "none":
+        if recipe.training.risk_form != "expected" or recipe.training.risk_reference:
+            return "training.risk_form and risk_reference are of a risk, and training.risk is none; set it to a score"
         return ""
     if not recipe.transfer.continued:
         return (

@@ -51,7 +51,10 @@ _TAUGHT = 5
 With a risk it is about as often.
 """
 
-_SAMPLED = 4 / 3
+_DECODED = 1 / 3
+"""Operations of the output's side for a translation, as a share of those for learning from the reference."""
+
+_SAMPLED = 1 + _DECODED
 """Operations of the output's side for a translation that is sampled and then learned from, as a share of those for the
 reference: a forward pass more.
 """
@@ -129,7 +132,9 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
     batch = _padded(recipe, corpora)
     padded = batch * settings.accumulate
     updates = (settings.validate_every or math.ceil(tokens / (padded * _FILLED))) * settings.max_evaluations
-    operations = updates * update_operations(model, padded / 2, (1 + _SAMPLED * _samples(recipe)) * padded / 2)
+    baseline = _DECODED * (settings.risk_form == "self-critical")
+    decoded = _SAMPLED * _samples(recipe) + baseline
+    operations = updates * update_operations(model, padded / 2, (1 + decoded) * padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     kept = (2 + settings.keep_checkpoints) * parameters
     kept += (_MOMENTS[settings.optimiser] + (settings.average > 0) + _ANCHORED[recipe.transfer.anchor]) * trained

@@ -151,9 +151,11 @@ def _decoding(model: Trainable) -> Iterator[None]:
     """Have a model decode: without dropout and gradients."""
     was_training = model.training
     model.eval()
-    with torch.no_grad():
-        yield
-    model.train(was_training)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
 
 
 def _ids(hypothesis: Hypothesis) -> Ids:
