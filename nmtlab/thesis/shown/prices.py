@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from html import escape
-from itertools import product
 from statistics import fmean
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from nmtlab.figures.theme import COLOURS, FAINT, dressed, name_in_lines, see_thr
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
 from nmtlab.grids.declared.corpora import ConcatenatedCorpus, Corpus, SyntheticCorpus
-from nmtlab.grids.declared.declaration import Scale, Setup, Table
+from nmtlab.grids.declared.declaration import Column, Scale, Setup, Table
 from nmtlab.grids.declared.labels import system_labels, text_label
 from nmtlab.grids.results.measures import measures_of
 from nmtlab.grids.results.results import Results
@@ -55,7 +54,7 @@ class System(NamedTuple):
 
     Args:
         text: what its texts are part of.
-        settings: fields of its recipe that no text or seed changes, with their values.
+        settings: fields of its recipe that no text or seed changes, with their values, and what else it learns from.
     """
 
     text: Corpus
@@ -103,7 +102,8 @@ class Price(NamedTuple):
     @property
     def interval(self) -> str:
         """The 95 % interval in words, `2,700 to more than 9,500`; empty if there are too few seeds for one."""
-        return "" if math.isnan(self.low) else f"{self.said(self.low)} to {self.said(self.high)}"
+        ends = [] if math.isnan(self.low) else dict.fromkeys((self.said(self.low), self.said(self.high)))
+        return " to ".join(ends)
 
 
 def prices(found: Iterable[Results], scale: Scale = "small") -> list[Price]:
@@ -111,7 +111,8 @@ def prices(found: Iterable[Results], scale: Scale = "small") -> list[Price]:
 
     A system that was measured on two nested texts or more is a ruler: its scores by the number of training pairs. If
     the baseline of a table is one, each other system of the table is worth the pairs with which the baseline alone
-    would have its score, less those that it has. Training pairs count alone: a parent's text is not part of the price.
+    would have its score, less those that it has. Training pairs count alone: a parent's text is not part of the price. A
+    system that is better than its ruler's largest text, and has as much, has no price; nor has one below the smallest.
 
     Args:
         found: measured tables; nothing is known of damaged ones.
@@ -159,7 +160,8 @@ def _measured(found: Results) -> list[_Measured]:
         return []
     with suppress(NmtlabError):
         cells = found.cells
-        known = cells[cells["metric"].isin(scores) & cells["value"].notna()]
+        declared = [row.name for row in found.table.rows]
+        known = cells[cells["metric"].isin(scores) & cells["value"].between(0, 100) & cells["row"].isin(declared)]
         systems = _systems(found.table.only(known["row"].unique()), found.scale) if len(known) else {}
         placed = known[pd.MultiIndex.from_frame(known[["row", "column"]]).isin(list(systems))]
         return [_Measured(found.table, placed, found.sentences, systems)] if len(placed) else []
@@ -174,15 +176,19 @@ def _systems(table: Table, scale: Scale) -> dict[tuple[str, str], tuple[System, 
         if isinstance(setup := row.at[scale], Setup) and setup.tested is None and (known := nested(setup.corpus))
     }
     cells = cells_of(table.only(texts).with_seeds(texts, 1), scale)
+    columns = {column.name: column for column in table.columns}
     return {
-        (cell.row, cell.column): (System(texts[cell.row][0], _settings(cell.recipe)), texts[cell.row][1])
+        (cell.row, cell.column): (
+            System(texts[cell.row][0], _settings(cell.recipe, columns[cell.column])), texts[cell.row][1]
+        )
         for cell in cells
-    }
+    }  # fmt: skip
 
 
-def _settings(recipe: Recipe) -> str:
-    fields = recipe.fields().items()
-    return repr([(name, value) for name, value in fields if not name.startswith(_OF_TEXT_AND_SEED)])
+def _settings(recipe: Recipe, column: Column) -> str:
+    fields = [(name, value) for name, value in recipe.fields().items() if not name.startswith(_OF_TEXT_AND_SEED)]
+    taught = (column.teacher.name, column.distillation) if column.teacher else ()
+    return repr((fields, column.texts, taught))
 
 
 def _curves(measured: Sequence[_Measured]) -> _Curves:
@@ -209,17 +215,20 @@ def _curves(measured: Sequence[_Measured]) -> _Curves:
 
 def _priced(of: _Measured, curves: _Curves) -> Iterator[tuple[tuple[System, System, int, str], Price]]:
     """Yield the prices of a table, each with what it is of."""
-    names, metrics = system_labels(of.table), of.scores["metric"].unique()
-    for ((row, column), (system, pairs)), metric in product(of.systems.items(), metrics):
-        ruler, _ = of.systems.get((row, of.table.baseline), (None, 0))
+    names, seeded = system_labels(of.table), {column.name: column.seeded for column in of.table.columns}
+    for row, column, metric in of.scores[["row", "column", "metric"]].drop_duplicates().itertuples(index=False):
+        (system, pairs), (ruler, _) = of.systems[row, column], of.systems.get((row, of.table.baseline), (None, 0))
         curve = curves.get((ruler, metric), {}) if ruler else {}
-        scores = curves.get((system, metric), {}).get(pairs)
-        if ruler is None or scores is None or column == of.table.baseline or len(curve) < 2:
+        scores = curves[system, metric][pairs]
+        if ruler is None or system == ruler or len(curve) < 2:
             continue
         spread = spread_of(of.sentences, row, measures_of(of.table)[metric], column, of.table.baseline)
         found = worth(scores, pairs, curve, spread)
+        if found.replaced == (math.inf if pairs == max(curve) else -math.inf if pairs == min(curve) else None):
+            continue
         what = (ruler.text.name, names[of.table.baseline], names[column], pairs, metric)
-        fewest = min(map(len, (scores, *curve.values())))
+        several = [*(curve.values() if seeded[of.table.baseline] else ()), *([scores] if seeded[column] else ())]
+        fewest = min(map(len, several), default=1)
         price = Price(*what, fewest, fmean(scores), *found, spread is not None, curve)
         yield (ruler, system, pairs, metric), price
 
@@ -244,11 +253,11 @@ def price_view(found: Sequence[Price]) -> View:
 def price_finding(found: Sequence[Price]) -> str:
     """Say what techniques are worth, given those of one text, ruler, number of pairs and metric."""
     first = found[0]
-    said = [f"{one.said(one.worth)} pairs{f' (95 %: {one.interval})' * bool(one.interval)}" for one in found]
+    said = [f"{one.said(one.worth)} further pairs{f' (95 %: {one.interval})' * bool(one.interval)}" for one in found]
     named = [f"{one.technique} {'is worth ' * (one is first)}{words}" for one, words in zip(found, said, strict=True)]
     return (
-        f"Added to {first.pairs:,} pairs ({first.text}), {listed(named, '; ')}, going by the "
-        f"{find_metric(first.metric).label} of {first.ruler} alone."
+        f"Compared with {first.ruler} on {first.pairs:,} pairs ({first.text}), {listed(named, '; ')}, going by "
+        f"{find_metric(first.metric).label}."
     )
 
 
@@ -275,7 +284,10 @@ def price_figure(found: Sequence[Price]) -> go.Figure:
     figure.update_layout(showlegend=False, margin={"t": _HEAD, "b": _FOOT})
     dressed(figure, f"What is it worth to {first.pairs:,} pairs? In further pairs of text", inside + _HEAD + _FOOT)
     covers = "seeds and sentences" if all(one.sentences for one in found) else "seeds"
-    return with_subtitle(figure, f"{first.text}; 95 % intervals over {covers}")
+    intervals = (
+        f"; 95 % intervals over {covers}, those of the ruler over seeds" if any(one.interval for one in found) else ""
+    )
+    return with_subtitle(figure, f"{first.text}{intervals}")
 
 
 def _reach(price: Price, place: int) -> list[go.Scatter]:
