@@ -111,8 +111,8 @@ def prices(found: Iterable[Results], scale: Scale = "small") -> list[Price]:
 
     A system that was measured on two nested texts or more is a ruler: its scores by the number of training pairs. If
     the baseline of a table is one, each other system of the table is worth the pairs with which the baseline alone
-    would have its score, less those that it has. Training pairs count alone: a parent's text is not part of the price. A
-    system that is better than its ruler's largest text, and has as much, has no price; nor has one below the smallest.
+    would have its score, less those that it has. Training pairs count alone: a parent's text is not part of the price.
+    What has the ruler's largest text and a better score has no price; nor has what is below the smallest.
 
     Args:
         found: measured tables; nothing is known of damaged ones.
