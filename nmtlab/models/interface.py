@@ -151,6 +151,9 @@ class SourceModel(ABC, Generic[MemoryT]):
     plans_length = False
     """Whether the model plans the length of a translation in advance instead of generating EOS."""
 
+    longest: int | None = None
+    """Most tokens of a translation that the model can generate, EOS included; None: any number."""
+
     @property
     @abstractmethod
     def device(self) -> torch.device:

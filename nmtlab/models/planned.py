@@ -50,7 +50,7 @@ class PlannedTransformer(Transformer):
                 "a run that plans lengths generates no EOS, which this search needs",
                 "choose a run whose plan_length is false",
             )
-        self._check_positions(int(length.max()) + 1)
+        self._check_positions("a given target", int(length.max()) + 1)
         state = super().start(memory, language, types=types)
         sentences, times = length.shape
         rows = torch.arange(sentences, device=length.device).repeat_interleave(times)[:, None]

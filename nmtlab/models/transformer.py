@@ -192,13 +192,17 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         self.output_layer = output_layer
         self.encoder_positions = encoder_positions
         self.decoder_positions = decoder_positions
+        if isinstance(decoder_positions, LearnedPositions):
+            # A translation without EOS, cut off there, can be scored with it.
+            taken = int(reads_start) + (not self.plans_length)
+            self.longest = max(1, len(decoder_positions.weight) - taken)
 
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source, language or self.default_languages[0])
 
     def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> TransformerMemory:
         self.check_languages(source=language)
-        self._check_positions(source.shape[1])
+        self._check_positions("a source", source.shape[1])
         language = language or self.default_languages[0]
         padding = source == PAD
         bias = None
@@ -214,7 +218,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
 
     def forward(self, batch: Batch[Tensor], memory: TransformerMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
-        self._check_positions(batch.target.shape[1] + self.reads_start)
+        self._check_positions("a given target", batch.target.shape[1] + self.reads_start)
         memory = memory or self.encode(batch.source, batch.source_language)
         language = batch.target_language or self.default_languages[1]
         x = self._embed_target(batch.target_input, language, self._positions(batch.target) + self.reads_start)
@@ -262,7 +266,8 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
 
         The output has rows for the computed slots only, (N, D).
         """
-        self._check_positions(len(state.past[0]) + 1)
+        if state.missing is None:  # else of a greedy search, where sentences that have ended read on
+            self._check_positions("a given target", len(state.past[0]) + 1)
         x = state.slots.rows(x)
         imposed = _by_layer(attention, len(self.decoder))
         past_mask = state.past_mask()
@@ -321,16 +326,16 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         vector = self._language_vector(1, language)
         return self._placed(self.target_embedding(bos, language), vector, self.decoder_positions, where)
 
-    def _check_positions(self, tokens: int) -> None:
-        """Check that a sentence of so many tokens, EOS included, has no position without a learned vector.
+    def _check_positions(self, side: str, tokens: int) -> None:
+        """Check that a side of so many tokens, EOS included, has no position without a learned vector.
 
         Raises:
-            RunError: it has.
+            RunError: it has; a translation that a search finds never has.
         """
         learned = self.encoder_positions
         if isinstance(learned, LearnedPositions) and tokens > len(learned.weight):
             raise RunError(
-                f"a sentence of {tokens:,} tokens: the model has learned {len(learned.weight):,} positions",
+                f"{side} of {tokens:,} tokens: the model has learned {len(learned.weight):,} positions",
                 "split the sentence, or train with a larger model.max_positions",
             )
 

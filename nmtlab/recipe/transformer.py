@@ -47,7 +47,7 @@ class TransformerSettings(Family):
     """Sinusoids by turns, all sines first (Marian) or as in fairseq; learned; vectors of distances (Shaw); or none."""
 
     max_positions: int = Field(512, ge=1, le=100_000)
-    """Number of learned positions; longer sentences, in tokens with EOS, are refused."""
+    """Number of learned positions; longer sentences, in tokens with EOS, are refused, and translations cut off."""
 
     g: Literal["learned", "fixed"] = "learned"
     """With fixed, every ScaleNorm g but the one before the softmax stays at the square root of d (Table 3.17)."""
@@ -130,6 +130,11 @@ class TransformerSettings(Family):
             raise ValueError(
                 f"plan_length counts the decoder's positions down, which positions {self.positions!r} do not show it; "
                 "choose sinusoids or learned ones"
+            )
+        if self.plan_length and self.positions == "learned" and self.max_predicted_length >= self.max_positions:
+            raise ValueError(
+                f"max_predicted_length is {self.max_predicted_length:,}, but only {self.max_positions:,} positions are "
+                f"learned, one of them for EOS; set it to at most {self.max_positions - 1:,}, or raise max_positions"
             )
         if self.positions == "fairseq" and self.d_model < 4:
             raise ValueError("positions 'fairseq' needs two frequencies; set d_model to at least 4")

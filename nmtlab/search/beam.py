@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory, MemoryT, Searchable, StateT
+from nmtlab.models.interface import MemoryT, Searchable, SourceModel, StateT
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
@@ -90,13 +90,15 @@ def beam_search(
         constraints: how translations begin, and what the model attends to.
         language: code of the target language; the model's default if not given.
     """
-    beam = start_beam(memory, settings, constraints)
+    beam = start_beam(model, memory, settings, constraints)
     return search_from(model, model.start(memory, language), beam, memory.mask, settings, n_best, record, constraints)
 
 
-def start_beam(memory: Memory, settings: SearchSettings, constraints: Constraints) -> BeamState:
+def start_beam(
+    model: SourceModel[MemoryT], memory: MemoryT, settings: SearchSettings, constraints: Constraints
+) -> BeamState:
     """Return the beam of a batch before the first token; arguments as of `beam_search`."""
-    limit = length_limit(memory, settings.extra_length).unsqueeze(1).clamp_min(constraints.min_length())
+    limit = length_limit(model, memory, settings.extra_length).unsqueeze(1).clamp_min(constraints.min_length())
     beam = first_beam(limit, torch.zeros(limit.shape, device=limit.device))
     if settings.coverage:
         beam = replace(beam, attended=torch.zeros_like(memory.mask, dtype=torch.float32).unsqueeze(1))

@@ -71,6 +71,7 @@ class Ensemble(Searchable[_Memories, _States]):
             raise RunError("ensemble: its runs produce different types", "train them on one vocabulary")
         if any(model.plans_length for model in self.models):
             raise RunError("ensemble: one of its runs plans lengths and generates no EOS", "leave that run out")
+        self.longest = min((model.longest for model in self.models if model.longest is not None), default=None)
 
     def directed(self, source: str, target: str) -> "Ensemble":
         """Return the ensemble with another default direction."""

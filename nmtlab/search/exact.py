@@ -94,7 +94,7 @@ class ExactSearch:
                 f"search.coverage = {settings.coverage:g}: exact search has no bound for it", "set it to 0"
             )
         self._model, self._memory, self._settings, self._language = model, memory, settings, language
-        self._limit = int(length_limit(memory, settings.extra_length))
+        self._limit = int(length_limit(model, memory, settings.extra_length))
         self._levels: list[_Level] | None = None
         self.expansions = 0
         self.best: Hypothesis | None = None

@@ -126,7 +126,7 @@ class _Queue:
         self, model: Searchable, source: Tensor, settings: SearchSettings, languages: tuple[str | None, str | None]
     ) -> _Rows:
         memory = model.encode(source, languages[0])
-        limit = length_limit(memory, settings.extra_length)
+        limit = length_limit(model, memory, settings.extra_length)
         sentences = range(self._encoded_so_far, self._encoded_so_far + len(limit))
         self._encoded_so_far = sentences.stop
         self.unfinished.append(sentences)

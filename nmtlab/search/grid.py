@@ -94,7 +94,7 @@ def grid_search(
     """
     if constraints.phrases is None or not constraints.phrases.any():
         return beam_search(model, memory, settings, n_best, record, constraints, language)
-    beam = start_beam(memory, settings, constraints)
+    beam = start_beam(model, memory, settings, constraints)
     met = torch.zeros(*constraints.phrases.shape[:2], dtype=torch.long, device=model.device).unsqueeze(1)
     grid = _Grid(**vars(beam), phrases=constraints.phrases, met=met)
     state = model.start(memory, language)

@@ -66,7 +66,7 @@ def length_candidates(model: SourceModel[MemoryT], memory: MemoryT, settings: Se
     """
     log_probs = model.length_log_probs(memory)
     classes = torch.arange(log_probs.shape[1], device=log_probs.device)
-    limit = (length_limit(memory, settings.extra_length) - 1).clamp_min(1)  # a beam's limit counts EOS
+    limit = (length_limit(model, memory, settings.extra_length) - 1).clamp_min(1)  # a beam's limit counts EOS
     refused = (classes > limit[:, None]) | ((classes == 0) & (not settings.allow_empty))
     best, length = stable_topk(
         log_probs.masked_fill(refused, -torch.inf), min(settings.length_candidates, len(classes))

@@ -55,7 +55,7 @@ def sample(
     generators = [np.random.default_rng([seed, place]) for place in places or range(sentences)]
     state = model.start(memory, language)
     state = state.select(torch.arange(sentences, device=device)[:, None].expand(-1, samples))
-    limit = length_limit(memory, extra_length)
+    limit = length_limit(model, memory, extra_length)
     last = torch.full((sentences, samples), BOS, device=device)
     log_prob, open_ = torch.zeros(sentences, samples, device=device), torch.ones_like(last, dtype=torch.bool)
     drawn: list[Tensor] = []

@@ -7,7 +7,7 @@ Lengths |y| count EOS.
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Memory
+from nmtlab.models.interface import MemoryT, SourceModel
 from nmtlab.recipe.search import SearchSettings
 
 COVERAGE_FLOOR = 1e-3
@@ -84,6 +84,9 @@ def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor) -> Tenso
     return log_prob
 
 
-def length_limit(memory: Memory, extra_length: int) -> Tensor:
-    """Return the most tokens of each translation, EOS included, `extra_length` beyond its source: (B,) from 1."""
-    return (memory.lengths + extra_length).clamp_min(1)
+def length_limit(model: SourceModel[MemoryT], memory: MemoryT, extra_length: int) -> Tensor:
+    """Return the most tokens of each translation, EOS included: (B,) from 1.
+
+    They are `extra_length` beyond its source, or the most that the model can generate.
+    """
+    return (memory.lengths + extra_length).clamp(1, model.longest)

@@ -108,7 +108,7 @@ class Grid(Beam):
         return self.settings.beam_size * (1 + max(map(_tokens, self.phrases), default=0))
 
     def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:
-        limits = length_limit(memory, self.settings.extra_length).tolist()
+        limits = length_limit(model, memory, self.settings.extra_length).tolist()
         for place, limit in zip(places, limits, strict=True):
             if _tokens(self.phrases[place]) >= limit:
                 problem = (

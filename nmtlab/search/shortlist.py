@@ -89,7 +89,7 @@ class Shortlisted(Searchable[_Memory[MemoryT], StateT]):
 
     def __init__(self, model: Searchable[MemoryT, StateT], shortlist: Shortlist) -> None:
         self.model, self.shortlist = model, shortlist
-        self.plans_length = model.plans_length
+        self.plans_length, self.longest = model.plans_length, model.longest
 
     @property
     def device(self) -> torch.device:

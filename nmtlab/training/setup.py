@@ -13,7 +13,7 @@ import numpy as np
 
 from nmtlab.device import choose_device
 from nmtlab.errors import CorpusError, RecipeError, RunError
-from nmtlab.recipe import Recipe
+from nmtlab.recipe import Recipe, TransformerSettings
 from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import TABLE, Run
@@ -121,6 +121,7 @@ def train(
         group.on_main(lambda: _prepare(run, encoded, on_event))
         taught_by = open_teacher(teacher, recipe.machine) if teacher else None
         mixture, resumed = encoded(), resumed_recipe(run, recipe.machine)
+        _check_positions(resumed, mixture, run.pipeline, dev)
         synthetic = synthetic_pairs(mixture, by_use(recipe, corpora)[0])
         mostly = 2 * synthetic > sum(mixture.quotas)
         trainer = Trainer(run, resumed, mixture, dev, device, group, taught_by, first_pass_counts=not mostly)
@@ -135,6 +136,31 @@ def train(
         trainer.train(on_event, should_stop, minutes)
     group.broadcast(None)  # the other processes wait until the run says how it ended
     return run
+
+
+def _check_positions(recipe: Recipe, mixture: Mixture, pipeline: Pipeline, dev: Mapping[Direction, DevText]) -> None:
+    """Check that a model with learned positions has one for each token of train and dev.
+
+    Raises:
+        CorpusError: a sentence has more tokens.
+    """
+    model = recipe.model
+    if not isinstance(model, TransformerSettings) or model.positions != "learned":
+        return
+    longest = [("train", encoded.direction, encoded.longest) for encoded in mixture.texts]
+    for way, text in dev.items():
+        directed = pipeline.directed(*way)
+        ids = directed.encode_source(text.source), directed.encode_target(text.references[0])
+        longest.append(("dev", way, (max(map(len, ids[0])), max(map(len, ids[1])))))
+    for split, way, (source, target) in longest:
+        most = max(source, target)
+        if most > model.max_positions:
+            side = "source" if source == most else "target"
+            raise CorpusError(
+                f"{split} {'-'.join(way)}: a {side} of {most:,} tokens, but model.max_positions is "
+                f"{model.max_positions:,}",
+                f"leave out longer sentences, or train a new run with model.max_positions = {most:,} or more",
+            )
 
 
 _WAITS = "early stopping and decay wait for a pass over the text"

@@ -7,11 +7,19 @@ from support.small_transformer import ALLOWED, SOURCE, TYPES, D, H, log_probs, p
 
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.models.build import ModelText, build_model
-from nmtlab.models.interface import on_device
+from nmtlab.models.interface import Searchable, on_device
 from nmtlab.models.recording import recorded_attention
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.positions import LearnedPositions, RelativePositions
 from nmtlab.recipe import Recipe
+from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.beam import beam_search
+from nmtlab.search.ensemble import Ensemble
+from nmtlab.search.forced import forced_decode_all
+from nmtlab.search.greedy import greedy_search
+from nmtlab.search.hypothesis import SearchResult
+from nmtlab.search.planned import planned_search
+from nmtlab.search.sampling import sample
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
@@ -109,28 +117,76 @@ def test_learned_positions_are_counted_on_each_side_and_end_where_the_table_does
         seen, (pairs().source, pairs().target_input), (model.encoder_positions, model.decoder_positions), strict=True
     ):
         torch.testing.assert_close(x - model.source_embedding(ids), table.weight[: ids.shape[1]].expand_as(x))
-    message = "a sentence of 6 tokens: the model has learned 5 positions; split the sentence, or train with a larger"
-    with pytest.raises(RunError, match=message):
+    message = "of 6 tokens: the model has learned 5 positions; split the sentence, or train with a larger"
+    with pytest.raises(RunError, match=f"a source {message}"):
         model.encode(torch.tensor([[4, 5, 6, 7, 9, EOS]]))
-    with pytest.raises(RunError, match=message):
+    with pytest.raises(RunError, match=f"a given target {message}"):
         model(on_device(batch_of(SOURCE[:1], np.array([[4, 5, 6, 7, 9, EOS]]))))
     state = model.start(model.encode(torch.tensor([[4, EOS]])))
     for _ in range(5):
         state = model.step(state, torch.tensor([[BOS]])).state
-    with pytest.raises(RunError, match=message):
+    with pytest.raises(RunError, match=f"a given target {message}"):
         model.step(state, torch.tensor([[BOS]]))
 
 
 def test_a_planned_length_is_counted_down_in_learned_positions():
-    model = transformer(positions="learned", plan_length=True, max_positions=6)
+    model = transformer(positions="learned", plan_length=True, max_positions=6, max_predicted_length=5)
     seen = []
     model.decoder[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     model(pairs())
     read = model.target_embedding(pairs().target_input)
     torch.testing.assert_close(seen[0][0] - read[0], model.decoder_positions.weight[[3, 2, 1, 0]])
     memory = model.encode(pairs().source)
-    with pytest.raises(RunError, match="a sentence of 7 tokens"):
+    with pytest.raises(RunError, match="a given target of 7 tokens"):
         model.start(memory, length=torch.full((3, 1), 6))
+
+
+def endless(**more) -> Transformer:
+    """Return a model that learned 12 positions and whose translations never end before their limit."""
+    model = transformer(positions="learned", max_positions=12, **more)
+    with torch.no_grad():
+        model.output_layer.bias[EOS] = -1e4
+    return model
+
+
+SEARCH = SearchSettings(beam_size=3, score="log-prob", extra_length=50)
+
+
+def searched(model: Searchable, by: str) -> list[SearchResult]:
+    memory = model.encode(pairs().source)
+    if by == "greedy":
+        one_by_one = list(pairs().source[:, None])
+        return [result for (result,) in greedy_search(model, one_by_one, SEARCH.model_copy(update={"beam_size": 1}))]
+    return beam_search(model, memory, SEARCH) if by == "beam" else sample(model, memory, samples=3, extra_length=50)
+
+
+@pytest.mark.parametrize("by", ["greedy", "beam", "sample"])
+def test_a_translation_is_as_long_as_the_table_at_most_and_can_be_scored_with_its_end(by):
+    model = endless()
+    found = [hypothesis for result in searched(model, by) for hypothesis in result.hypotheses]
+    assert {len(hypothesis.tokens) for hypothesis in found} == {11}
+    assert not any(hypothesis.finished for hypothesis in found)
+    scored = [*forced_decode_all(model, [[5, EOS]] * len(found), [[*one.tokens, EOS] for one in found])]
+    assert len(scored) == len(found)
+    short, unlimited = transformer(positions="learned", max_positions=9), transformer()
+    assert (unlimited.longest, Ensemble([unlimited, model, short]).longest) == (None, 8)
+    assert {len(one.tokens) for one in searched(Ensemble([model, short]), by)[0].hypotheses} <= set(range(9))
+
+
+def test_a_planned_translation_has_a_row_for_each_of_its_tokens_and_for_its_end():
+    fitting = settings(positions="learned", plan_length=True, max_positions=12, max_predicted_length=11)
+    more = fitting.model_copy(update={"max_predicted_length": 30})  # which validation refuses
+    model = build_model(more, ModelText(TYPES, ALLOWED, joint=True)).double().eval()
+    search = SEARCH.model_copy(update={"length_candidates": 30})
+    found = planned_search(model, model.encode(pairs().source), search, n_best=30)
+    assert max(len(one.tokens) for result in found for one in result.hypotheses) == 11
+
+
+def test_more_lengths_than_learned_positions_cannot_be_planned():
+    changes = {"model.positions": "learned", "model.plan_length": True, "model.max_positions": 200}
+    with pytest.raises(RecipeError, match="only 200 positions are learned, one of them for EOS; set it to at most 199"):
+        Recipe().with_changes(changes)
+    Recipe().with_changes({**changes, "model.max_predicted_length": 199})
 
 
 @pytest.mark.parametrize("kind", ["relative", "none"])

@@ -27,7 +27,7 @@ from torch import Tensor
 from nmtlab.errors import RecipeError
 from nmtlab.models.interface import on_device
 from nmtlab.models.recurrent import RecurrentModel
-from nmtlab.nn.recurrent import GruCell, LstmCell, TransitionGruCell
+from nmtlab.nn.recurrent import FusedLayer, GruCell, LstmCell, SteppedLayer, TransitionGruCell
 from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
@@ -129,6 +129,17 @@ def test_attention_is_from_the_last_transition_and_enters_the_first_one_of_the_n
         logits = p["target_embedding.weight"] @ h_tilde + p["output_bias"]
         found.append(logits[torch.from_numpy(ALLOWED)].log_softmax(0))
     torch.testing.assert_close(log_probs(model, pairs())[:4], torch.stack(found))
+
+
+@pytest.mark.parametrize(
+    ("transitions", "layer", "cell"), [(1, FusedLayer, GruCell), (2, SteppedLayer, TransitionGruCell)]
+)
+def test_one_transition_is_the_plain_gated_recurrent_unit(transitions, layer, cell):
+    model = recurrent(cell="gru", transitions=transitions)
+    kinds = (GruCell, TransitionGruCell, FusedLayer, SteppedLayer)
+    of_encoder = {type(one) for one in model.encoder.modules() if isinstance(one, kinds)}
+    assert of_encoder == {layer} | ({cell} if layer is SteppedLayer else set())
+    assert {type(one) for one in model.modules() if isinstance(one, GruCell)} == {cell}
 
 
 def test_in_bf16_a_gated_recurrent_unit_computes_about_the_same():

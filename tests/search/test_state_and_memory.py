@@ -146,7 +146,7 @@ def test_a_memory_of_two_sources_is_searched_by_its_lengths_and_its_mask():
     memory = model.encode(
         (torch.tensor([[4, 5, 6, 7, EOS], [4, EOS, PAD, PAD, PAD]]), torch.tensor([[4, EOS], [5, EOS]]))
     )
-    assert length_limit(memory, 2).tolist() == [3, 3]
+    assert length_limit(model, memory, 2).tolist() == [3, 3]
     covering = SETTINGS.model_copy(update={"coverage": 0.3, "extra_length": 2})
     found = beam_search(model, memory, covering, n_best=3, record=True)
     for result in found:
@@ -164,7 +164,7 @@ def test_a_memory_of_two_sources_is_searched_by_its_lengths_and_its_mask():
 def test_every_search_has_the_same_limit(extra_length):
     model, planned = ScriptedModel(types=40), model_of(TransformerSettings(**SMALL, plan_length=True))
     memory = model.encode(SOURCE)
-    limit = length_limit(memory, extra_length)
+    limit = length_limit(model, memory, extra_length)
     assert limit.tolist() == [3 + extra_length, 2 + extra_length]
     settings = SETTINGS.model_copy(update={"extra_length": extra_length, "length_candidates": 200})
     drawn = sample(model, memory, samples=300, extra_length=extra_length)

@@ -73,6 +73,13 @@ class EncodedCorpus:
         """Codes of source and target language."""
         return self.source_language, self.target_language
 
+    @property
+    def longest(self) -> tuple[int, int]:
+        """Most tokens of a source and of a target, EOS included."""
+        pairs = [(shard.source.lengths.max(initial=0), shard.target.lengths.max(initial=0)) for shard in self.shards]
+        source, target = np.max(pairs, axis=0).tolist()
+        return source, target
+
     def source(self, number: int) -> np.ndarray:
         """Return the source ids of a pair."""
         shard, index = self._locate(number)
