@@ -55,7 +55,9 @@ class PointingModel(nn.Module, Searchable):
     def encode(self, source: Tensor, language: str | None = None) -> ScriptedMemory:
         return ScriptedMemory(source)
 
-    def start(self, memory: ScriptedMemory, language: str | None = None, length: None = None) -> PointingState:
+    def start(
+        self, memory: ScriptedMemory, language: str | None = None, length: None = None, types: None = None
+    ) -> PointingState:
         return PointingState(self.output_ids, memory.source, 0)
 
     def step(self, state: PointingState, token: Tensor, record: bool = False, attention: None = None) -> Step:

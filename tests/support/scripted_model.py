@@ -77,7 +77,9 @@ class ScriptedModel(Searchable):
     def encode(self, source: Tensor, language: str | None = None) -> ScriptedMemory:
         return ScriptedMemory(source)
 
-    def start(self, memory: ScriptedMemory, language: str | None = None, length: None = None) -> ScriptedState:
+    def start(
+        self, memory: ScriptedMemory, language: str | None = None, length: None = None, types: None = None
+    ) -> ScriptedState:
         return ScriptedState(self.output_ids, [[()] for _ in memory.source], memory.source)
 
     def step(self, state: ScriptedState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
