@@ -1,5 +1,6 @@
 """N-best lists with features from runs: what is stored, what is read again, and what the features are."""
 
+import json
 import shutil
 
 import numpy as np
@@ -12,6 +13,8 @@ from nmtlab.evaluation import chrf
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.language_model import NgramModel
 from nmtlab.recipe import SearchSettings
+from nmtlab.runs.origin import PACKED
+from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
@@ -77,6 +80,16 @@ def test_the_run_itself_as_a_second_one_gives_its_probabilities_again(run, tiny_
     assert same.mean() > 0.5  # others have UNK, or pieces that their text is not split into
     differences = (lists.found["second"] - lists.found["log-prob"])[same].abs()
     assert differences.median() < 1e-4
+
+
+def test_packs_that_record_no_weights_are_different_second_runs(run, zoo, tiny_corpus, tmp_path):
+    packs = [Run(pack(zoo(kind), tmp_path / kind, weights=True)) for kind in ("learned", "scale")]
+    for one in packs:
+        path = one.folder / PACKED
+        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "weights": None}), encoding="utf-8")
+    asked = {**ASKED, "sample": 2}
+    one, other = (n_best_lists(run, tiny_corpus, **asked, second=second).found["second"] for second in packs)
+    assert not np.allclose(one, other)
 
 
 def test_a_second_call_decodes_nothing_and_other_weights_of_the_run_decode_again(run, tiny_corpus, monkeypatch):

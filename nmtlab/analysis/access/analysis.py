@@ -339,7 +339,7 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
         languages = f"{value.source}-{value.target}"
         return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum()}
     if isinstance(value, Run):
-        return {"weights": value.checkpoints.original_digest}
+        return {"weights": value.checkpoints.original_digest or value.checkpoints.digest}
     if isinstance(value, SearchSettings):
         return value.decisive()
     if isinstance(value, Section):

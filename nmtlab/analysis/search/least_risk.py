@@ -16,10 +16,10 @@ from nmtlab.analysis.access.metric import USABLE_BLEU, Metric, Scoring
 from nmtlab.analysis.access.needs import DECODING, END, in_direction
 from nmtlab.analysis.search.beams import OUTCOME
 from nmtlab.analysis.search.search_errors import FEW, SAMPLED
-from nmtlab.analysis.search.searched import text_of_sample
+from nmtlab.analysis.search.searched import text_of_sample, unknowns_as_in
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.figures.theme import BELOW, DASHES, dressed, name_in_lines, spaced, styles
-from nmtlab.figures.words import listed, number
+from nmtlab.figures.words import number
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -33,7 +33,7 @@ SAMPLES = (4, 16, 64)
 """Numbers of samples that are compared; the smaller sets are the first of the largest."""
 
 MBR = "minimum Bayes risk"
-_BEAMS = ("log-prob", "length-normalised")
+_BEAMS = {"log-prob": "by log-probability", "length-normalised": "with length normalisation"}
 _PANELS = {"bleu": "BLEU", "length_ratio": "length relative to the reference"}
 
 
@@ -108,19 +108,20 @@ def by_samples(
     Returns:
         A row for each way: `way`, minimum Bayes risk, log-prob or length-normalised; `samples`, 0 of a beam; `bleu`
         (sacrebleu, over all references); `length_ratio` to the closest reference, in words; `empty`, the share of
-        empty translations.
+        empty translations of lines that are not blank. All replace UNKs if the recipe does.
     """
     asked: dict[str, Any] = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
     found = LEAST_RISKS.of(run, on_progress, seed=seed, **asked)
     drawn, metric = draw_sample(corpus, split, sample), bleu_metric(default_tokenizer(corpus.target))
     references = [drawn.of(lines) for lines in corpus.references(split)]
+    spoken = [bool(line.strip()) for line in drawn.sources]
     rows = []
     for n in SAMPLES:
         texts = found[f"text_{n}"].tolist()
         score = metric.corpus_score(texts, references)
-        rows.append((MBR, n, score.score, score.sys_len / score.ref_len, texts.count("") / len(texts)))
+        rows.append((MBR, n, score.score, score.sys_len / score.ref_len, found.loc[spoken, f"text_{n}"].eq("").mean()))
     for way in _BEAMS:
-        beam = OUTCOME.of(run, search=SearchSettings(score=way, beam_size=4), **asked).iloc[0]
+        beam = OUTCOME.of(run, search=unknowns_as_in(run, SearchSettings(score=way, beam_size=4)), **asked).iloc[0]
         rows.append((way, 0, *beam[["bleu", "length_ratio", "empty"]]))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
@@ -162,9 +163,10 @@ def _said(found: pd.DataFrame) -> str:
     for run, rows in found.groupby("run", sort=False) if len(found) else ():
         risks = rows[rows["way"] == MBR]
         of_samples = ", ".join(f"{number(row.bleu, 1)} of {row.samples}" for row in risks.itertuples())
-        beams = ", ".join(f"{number(row.bleu, 1)} by {row.way}" for row in rows[rows["way"] != MBR].itertuples())
-        parts.append(f"{run} {of_samples} samples; at a beam of 4 {beams}")
-    return f"BLEU by {MBR}: {listed(parts, '; ')}." if parts else ""
+        by_way = rows.set_index("way")["bleu"]
+        beams = " and ".join(f"{number(by_way[way], 1)} {how}" for way, how in _BEAMS.items())
+        parts.append(f"BLEU of {run} by {MBR}: {of_samples} samples; with a beam of 4, {beams}.")
+    return " ".join(parts)
 
 
 LEAST_RISK = Analysis(
@@ -172,7 +174,7 @@ LEAST_RISK = Analysis(
     by_samples,
     source="Eikema and Aziz 2022",
     needs=(*DECODING, END),
-    version=1,
+    version=2,
     columns=tuple(_COLUMNS),
     figure=samples_figure,
     finding=_said,

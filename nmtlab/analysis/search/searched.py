@@ -36,8 +36,9 @@ Ask = Callable[..., pd.DataFrame | None]
 class Way:
     """A way to search the test text that is not the recipe's.
 
-    A run that plans lengths keeps its score, p(length)^w times p; it only takes the beam size from `search`. Where word
-    rewards are tuned for other runs, its w and its number of lengths are, unless that is given.
+    It replaces UNKs if the recipe does, to be compared with samples and translations by the recipe. A run that plans
+    lengths keeps its score, p(length)^w times p; it only takes the beam size from `search`. Where word rewards are
+    tuned for other runs, its w and its number of lengths are, unless that is given.
 
     Args:
         search: the search settings.
@@ -71,16 +72,23 @@ class Way:
 
     def _tuned(self, run: Run, corpus: ParallelCorpus, ask: Ask) -> SearchSettings | None:
         """Return the search settings, with the word reward, or the plan of lengths, that has the best dev BLEU."""
+        search = unknowns_as_in(run, self.search)
         if run.recipe.model.plans_length:
             lengths = self.lengths or run.recipe.search.length_candidates
-            usual = SearchSettings(score="log-prob", beam_size=self.search.beam_size, length_candidates=lengths)
+            planned = SearchSettings(score="log-prob", beam_size=search.beam_size, length_candidates=lengths)
+            usual = unknowns_as_in(run, planned)
             return usual if self.lengths or not self.gammas else _tuned_plan(run, corpus, usual, ask)
         if not self.gammas:
-            return self.search
-        candidates = varied(self.search, "gamma", self.gammas)
+            return search
+        candidates = varied(search, "gamma", self.gammas)
         answers = [ask(OUTCOME, run, corpus=corpus, split="dev", search=one) for one in candidates]
         found = [one["bleu"].item() for one in answers if one is not None]
         return candidates[int(np.argmax(found))] if len(found) == len(candidates) else None
+
+
+def unknowns_as_in(run: Run, search: SearchSettings) -> SearchSettings:
+    """Return search settings that replace UNKs if the recipe of a run does."""
+    return search.model_copy(update={"replace_unknown": run.recipe.search.replace_unknown})
 
 
 def _tuned_plan(run: Run, corpus: ParallelCorpus, search: SearchSettings, ask: Ask) -> SearchSettings | None:
