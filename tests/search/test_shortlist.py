@@ -111,3 +111,10 @@ def test_coverage_counts_the_target_tokens_in_the_list_of_each_sentence_alone():
     size, share = LIST.coverage([([5, EOS], [9, 10, 6, EOS]), ([6, EOS], [4, 9, 10, 12, EOS])])
     assert size == 5  # EOS, UNK, 12, and two translations
     assert share == pytest.approx((3 + 4) / 9)
+
+
+def test_the_size_of_a_batch_decides_with_a_list_for_each_batch_alone():
+    lists = {"shortlist": 2, "shortlist_translations": 1}
+    sizes = [SearchSettings(batch_tokens=size, **lists).decisive() for size in (100, 200)]
+    assert sizes == [{"batch_tokens": 100, **lists}, {"batch_tokens": 200, **lists}]
+    assert SearchSettings(batch_tokens=100, shortlist=2).decisive() == {"shortlist": 2}
