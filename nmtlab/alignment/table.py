@@ -61,6 +61,12 @@ class LexicalTable:
         ends = np.cumsum([0, *np.minimum(sizes, k)], dtype=np.int64)
         return LexicalTable(ends, self.targets[kept], self.probabilities[kept])
 
+    def among(self, allowed: np.ndarray) -> "LexicalTable":
+        """Return the table without other targets than the `allowed` ones, (target types,) bool."""
+        kept = allowed[self.targets]
+        ends = np.concatenate(([0], np.cumsum(kept)))[self.offsets]
+        return LexicalTable(ends, self.targets[kept], self.probabilities[kept])
+
     def save(self, path: Path | str) -> None:
         """Write the table to a safetensors file atomically."""
         with replacing(Path(path)) as temporary:

@@ -20,7 +20,7 @@ def test_a_run_is_aligned_once_and_the_table_shows_what_lists_contain(nmtlab, da
     assert said.code == 0, said.err
     table = Run(data / "runs/whole").translation_table
     assert table is not None
-    assert "shortlists of single dev sentences" in said.out
+    assert "whole, de-en: shortlists of single dev sentences" in said.out
     assert said.out.count("%") == 5
     made = (data / "runs/whole/translation_table.safetensors").stat().st_mtime_ns
     assert nmtlab("runs", "align", "whole").out == said.out
