@@ -224,11 +224,12 @@ def _create(
     teacher: Run | None,
     facts: Mapping[str, Any],
 ) -> None:
-    """Learn the vocabulary, or count the parent's, and create the run; one that goes on keeps its parent's table."""
+    """Learn the vocabulary, or count the parent's, and create the run; a model that goes on keeps the table it needs."""
     trained, also = by_use(recipe, corpora)
     table = None
     if parent and recipe.transfer.continued:
-        pipeline, table = continued_pipeline(parent, recipe.transfer, trained), parent.translation_table
+        pipeline = continued_pipeline(parent, recipe.transfer, trained)
+        table = parent.translation_table if recipe.model.lexical_table else None
         more = pipeline.source.size - parent.pipeline.source.size
         table = replace(table, offsets=np.pad(table.offsets, (0, more), "edge")) if table else None
         pipeline = pipeline.recounted(*counts_in(pipeline, *trained))
