@@ -76,6 +76,7 @@ def train(
     Raises:
         NmtlabError: a problem that the user can fix; nothing is lost.
     """
+    _check_without_lists(name, recipe)
     if not (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
         _check_one_pass(name, resume, minutes)
         from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
@@ -143,6 +144,15 @@ _WAITS = "early stopping and decay wait for a pass over the text"
 def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> int:
     """Return how many pairs of an epoch have a side that a system made; the texts of the mixture are `trained`."""
     return sum(quota for quota, corpus in zip(mixture.quotas, trained, strict=True) if synthetic_language(corpus))
+
+
+def _check_without_lists(name: str, recipe: Recipe) -> None:
+    """Raise `RecipeError` if the dev text were translated with a shortlist for each batch."""
+    if recipe.search.shortlist_translations:
+        raise RecipeError(
+            "search.shortlist_translations: a training has no lexicon to take shortlists from",
+            f"leave it out, and give it to translate or evaluate after nmtlab runs align {name}",
+        )
 
 
 def _check_one_pass(name: str, resume: bool, minutes: float) -> None:

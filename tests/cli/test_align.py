@@ -87,3 +87,13 @@ def test_a_vocabulary_map_has_frequent_types_and_the_best_translations_of_each_s
     assert {piece: set(targets) for piece, targets in found.items()} == {
         piece: {target[number] for number, _ in best} for piece, best in wanted.items() if best
     }
+
+
+def test_a_training_has_no_lists(nmtlab, data):
+    said = nmtlab("train", "tiny", "--recipe", "tiny.toml", "--name", "new", *LISTS)
+    assert said.code == 2
+    assert (
+        "search.shortlist_translations: a training has no lexicon to take shortlists from; leave it out, and give it to "
+        "translate or evaluate after nmtlab runs align new"
+    ) in said.err
+    assert not (data / "runs/new").exists()
