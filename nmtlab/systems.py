@@ -63,7 +63,7 @@ def open_model(
     device = choose_device(machine or MachineSettings())
     search = search or run.recipe.search
     pipeline = run.pipeline.shortlisted(search.fixed_shortlist)
-    table = lexicon_of(run) if search.shortlist_translations else run.translation_table
+    table = lexicon_of(run) if search.shortlist_translations else run.model_table
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
         model = model_for(_without_low_rank(run.recipe), pipeline, table)
     weights = merged(run.checkpoints.weights(which)[0])

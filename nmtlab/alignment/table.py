@@ -73,14 +73,14 @@ class LexicalTable:
             temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in vars(self).items()}))
 
     @classmethod
-    def load(cls, path: Path | str) -> "LexicalTable":
-        """Return the table saved at `path`.
+    def load(cls, path: Path | str, remedy: str = "restore it from a copy, or train the run again") -> "LexicalTable":
+        """Return the table saved at `path`; `remedy` is what to do about a damaged one.
 
         Raises:
             RunError: the file is missing or damaged.
         """
         path = Path(path)
-        with reading(path, "restore it from a copy, or train the run again"):
+        with reading(path, remedy):
             table = cls(**load(read_bytes(path, 16 * MAX_BYTES)))
             table.check()
             return table

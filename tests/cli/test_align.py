@@ -97,3 +97,14 @@ def test_a_training_has_no_lists(nmtlab, data):
         "translate or evaluate after nmtlab runs align new"
     ) in said.err
     assert not (data / "runs/new").exists()
+
+
+def test_a_damaged_lexicon_stops_what_needs_it_alone(nmtlab, data, aligned):
+    path = data / "runs/whole/translation_table.safetensors"
+    path.write_bytes(path.read_bytes()[:20])
+    assert nmtlab("translate", "whole", stdin=TEXT).code == 0
+    for words in (("translate", "whole", *LISTS), ("runs", "align", "whole")):
+        found = nmtlab(*words, stdin=TEXT)
+        assert (found.code, found.out) == (2, "")
+        assert "translation_table.safetensors: damaged" in found.err
+        assert "remove it, and align again: nmtlab runs align whole" in found.err
