@@ -1,5 +1,7 @@
 """`nmtlab runs align`, and what the lexicon that it keeps is for: shortlists of each batch, and vocabulary maps."""
 
+import shutil
+
 import pytest
 
 from nmtlab.runs.run import Run
@@ -108,3 +110,12 @@ def test_a_damaged_lexicon_stops_what_needs_it_alone(nmtlab, data, aligned):
         assert (found.code, found.out) == (2, "")
         assert "translation_table.safetensors: damaged" in found.err
         assert "remove it, and align again: nmtlab runs align whole" in found.err
+
+
+def test_an_ensemble_needs_the_lexicon_of_its_first_run_alone(nmtlab, data, learned, aligned):
+    shutil.copytree(learned.folder, data / "runs/other")
+    alone, both = (nmtlab("translate", "whole", *more, *LISTS, stdin=TEXT) for more in ((), ("--with", "other")))
+    assert (both.code, both.out) == (0, alone.out)
+    found = nmtlab("translate", "other", "--with", "whole", *LISTS, stdin=TEXT)
+    assert (found.code, found.out) == (2, "")
+    assert "run 'other': has no lexicon" in found.err
