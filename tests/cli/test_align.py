@@ -4,7 +4,11 @@ import shutil
 
 import pytest
 
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.search.shortlist import Shortlist
+from nmtlab.systems import open_model
+from nmtlab.text.batching.batches import pad
 
 TEXT = "ein hund singt\nein kind\n"
 LISTS = "--set", "search.shortlist=2", "--set", "search.shortlist_translations=1"
@@ -32,8 +36,13 @@ def test_a_run_is_aligned_once_and_the_table_shows_what_lists_contain(nmtlab, da
 def test_translations_are_of_the_types_of_the_list(nmtlab, data, aligned):
     said = nmtlab("translate", "whole", *LISTS, stdin=TEXT)
     assert said.code == 0, said.err
-    allowed = {aligned.pipeline.target.vocabulary.types[token] for token in aligned.translation_table.pruned(1).targets}
-    assert set(said.out.split()) <= allowed | set(aligned.pipeline.target.vocabulary.types[:6])
+    lines = TEXT.splitlines()
+    found = open_model(aligned, SearchSettings(shortlist=2, shortlist_translations=1)).translate(lines)
+    assert said.out.splitlines() == [one.text for one in found]
+    batch = pad(aligned.pipeline.encode_source(lines))
+    types = Shortlist.of(aligned.pipeline, aligned.translation_table, 2, 1).types(batch)
+    assert {token for one in found for token in one.hypotheses[0].tokens} <= {*types}
+    assert said.out != nmtlab("translate", "whole", stdin=TEXT).out
     assert "engine: nmtlab" in nmtlab("translate", "whole", *LISTS, "--beam", 1, stdin=TEXT).err
 
 
