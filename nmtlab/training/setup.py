@@ -234,7 +234,7 @@ def _create(
     teacher: Run | None,
     facts: Mapping[str, Any],
 ) -> None:
-    """Learn the vocabulary, or count the parent's, and create the run; a model that goes on keeps the table it needs."""
+    """Learn the vocabulary, or count the parent's, and create the run; a model that goes on keeps its table."""
     trained, also = by_use(recipe, corpora)
     table = None
     if parent and recipe.transfer.continued:

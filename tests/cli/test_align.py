@@ -104,8 +104,8 @@ def test_a_training_has_no_lists(nmtlab, data):
     said = nmtlab("train", "tiny", "--recipe", "tiny.toml", "--name", "new", *LISTS)
     assert said.code == 2
     assert (
-        "search.shortlist_translations: a training has no lexicon to take shortlists from; leave it out, and give it to "
-        "translate or evaluate after nmtlab runs align new"
+        "search.shortlist_translations: a training has no lexicon to take shortlists from; leave it out, and give it "
+        "to translate or evaluate after nmtlab runs align new"
     ) in said.err
     assert not (data / "runs/new").exists()
 
