@@ -63,7 +63,7 @@ def open_model(
     device = choose_device(machine or MachineSettings())
     search = search or run.recipe.search
     pipeline = run.pipeline.shortlisted(search.fixed_shortlist)
-    table = lexicon_of(run) if search.shortlist_translations else run.translation_table
+    table = lexicon_of(run) if search.shortlist_translations else run.model_table
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
         model = model_for(_without_low_rank(run.recipe), pipeline, table)
     weights = merged(run.checkpoints.weights(which)[0])
@@ -123,8 +123,12 @@ def open_ensemble(
                 f"runs {first.name!r} and {run.name!r}: different vocabularies or text settings",
                 "train both on the same corpus with the same text settings",
             )
-    systems = [open_model(run.directed(*first.direction), search, which, machine) for run in runs]
-    ensemble, shown = Ensemble([system.model for system in systems], mean), systems[0]
+    shown = open_model(first, search, which, machine)
+    search = shown.settings
+    if search.shortlist_translations:  # the first run's lists are those of all
+        search = search.model_copy(update={"shortlist": 0, "shortlist_translations": 0})
+    others = [open_model(run.directed(*first.direction), search, which, machine) for run in runs[1:]]
+    ensemble = Ensemble([system.model for system in (shown, *others)], mean)
     return Translator(ensemble, shown.pipeline, shown.settings, shown.lexicon)
 
 

@@ -116,7 +116,7 @@ class Translator(Generic[ModelT]):
         model: produces all types; the lists of `settings.shortlist_translations` are of its searches alone.
         pipeline: of the model.
         settings: of the search.
-        lexicon: p(target | source), needed by these lists; without it they have all types.
+        lexicon: p(target | source), from which these lists are taken; without it, searches are among all types.
     """
 
     def __init__(

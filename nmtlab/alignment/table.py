@@ -61,20 +61,26 @@ class LexicalTable:
         ends = np.cumsum([0, *np.minimum(sizes, k)], dtype=np.int64)
         return LexicalTable(ends, self.targets[kept], self.probabilities[kept])
 
+    def among(self, allowed: np.ndarray) -> "LexicalTable":
+        """Return the table without other targets than the `allowed` ones, (target types,) bool."""
+        kept = allowed[self.targets]
+        ends = np.concatenate(([0], np.cumsum(kept)))[self.offsets]
+        return LexicalTable(ends, self.targets[kept], self.probabilities[kept])
+
     def save(self, path: Path | str) -> None:
         """Write the table to a safetensors file atomically."""
         with replacing(Path(path)) as temporary:
             temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in vars(self).items()}))
 
     @classmethod
-    def load(cls, path: Path | str) -> "LexicalTable":
-        """Return the table saved at `path`.
+    def load(cls, path: Path | str, remedy: str = "restore it from a copy, or train the run again") -> "LexicalTable":
+        """Return the table saved at `path`; `remedy` is what to do about a damaged one.
 
         Raises:
             RunError: the file is missing or damaged.
         """
         path = Path(path)
-        with reading(path, "restore it from a copy, or train the run again"):
+        with reading(path, remedy):
             table = cls(**load(read_bytes(path, 16 * MAX_BYTES)))
             table.check()
             return table

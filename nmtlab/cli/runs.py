@@ -301,7 +301,7 @@ def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     covered = [shortlist.coverage(pairs) for shortlist in lists]
     rows = [[f"{n:,}", f"{size:,.0f}", f"{share:.2%}"] for n, (size, share) in zip(_TRANSLATIONS, covered, strict=True)]
     columns = ["translations", "mean types", "of the reference's tokens"]
-    print_table(f"{name}: shortlists of single dev sentences", columns, rows, {*columns})
+    print_table(f"{name}, {'-'.join(run.direction)}: shortlists of single dev sentences", columns, rows, {*columns})
     print(f"  of {pipeline.target_allowed.sum():,} types; a batch has the lists of all its sentences together")
 
 

@@ -61,5 +61,9 @@ class SearchSettings(Section):
         return 0 if self.shortlist_translations else self.shortlist
 
     def decisive(self) -> dict[str, Any]:
-        """Return the fields that determine a result, without settings of speed and those at their default."""
-        return self.model_dump(mode="json", exclude={"batch_tokens"}, exclude_defaults=True)
+        """Return the fields that determine a result, without settings of speed and those at their default.
+
+        The size of a batch does only if each batch has a list.
+        """
+        speed = set() if self.shortlist_translations else {"batch_tokens"}
+        return self.model_dump(mode="json", exclude=speed, exclude_defaults=True)

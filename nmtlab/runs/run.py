@@ -190,10 +190,17 @@ class Run:
         path = self.notes.path(TABLE)
         if not path.exists():
             return None
-        table = LexicalTable.load(path)
+        needed = self.recipe.model.lexical_table
+        remedy = REMEDY if needed else f"remove it, and align again: nmtlab runs align {self.name}"
+        table = LexicalTable.load(path, remedy)
         if not table.fits(self.pipeline.source.size, self.pipeline.target.size):
-            raise RunError(f"{path}: belongs to another vocabulary", REMEDY)
+            raise RunError(f"{path}: belongs to another vocabulary", remedy)
         return table
+
+    @property
+    def model_table(self) -> LexicalTable | None:
+        """The translation table that the model needs; None of other models, aligned or not."""
+        return self.translation_table if self.recipe.model.lexical_table else None
 
     @property
     def status(self) -> Status:

@@ -41,7 +41,7 @@ class Shortlist:
             RunError: the frequencies of the types are not known.
         """
         (always,) = pipeline.shortlisted(frequent).target_allowed.nonzero()
-        return cls(always, lexicon.pruned(translations))
+        return cls(always, lexicon.among(pipeline.target_allowed).pruned(translations))
 
     def types(self, source: np.ndarray) -> np.ndarray:
         """Return the list of a batch, given its source ids, (B, S): (n,), ascending."""

@@ -71,7 +71,7 @@ class Trainer:
         )
         self.stream = BatchStream(batches)
         torch.manual_seed(self.settings.seed)
-        self.model: TranslationModel = model_for(recipe, run.pipeline, run.translation_table).to(device)
+        self.model: TranslationModel = model_for(recipe, run.pipeline, run.model_table).to(device)
         freeze(self.model, recipe.transfer)
         self.anchor = anchor_of(recipe.transfer, self.model)
         self.stepper = Stepper(self.model, recipe, run.pipeline, group, teacher, self.anchor)

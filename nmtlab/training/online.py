@@ -63,7 +63,7 @@ class OnlineModel:
         model = copy.deepcopy(system.model).requires_grad_()
         if next(model.parameters()).element_size() < 4:
             model.float()  # small steps would be lost in half precision
-        self.translator = Translator(model, system.pipeline, system.settings)
+        self.translator = Translator(model, system.pipeline, system.settings, system.lexicon)
         self._stepper = Stepper(model, _online(recipe, name), system.pipeline, Group())
         self._steps = 0
         model.requires_grad_(False)  # constant weights translate faster

@@ -76,6 +76,7 @@ def train(
     Raises:
         NmtlabError: a problem that the user can fix; nothing is lost.
     """
+    _check_without_lists(name, recipe)
     if not (Run(workspace.run_folder(name)).recipe if resume else recipe).model.neural:
         _check_one_pass(name, resume, minutes)
         from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
@@ -171,6 +172,15 @@ def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> int:
     return sum(quota for quota, corpus in zip(mixture.quotas, trained, strict=True) if synthetic_language(corpus))
 
 
+def _check_without_lists(name: str, recipe: Recipe) -> None:
+    """Raise `RecipeError` if the dev text were translated with a shortlist for each batch."""
+    if recipe.search.shortlist_translations:
+        raise RecipeError(
+            "search.shortlist_translations: a training has no lexicon to take shortlists from",
+            f"leave it out, and give it to translate or evaluate after nmtlab runs align {name}",
+        )
+
+
 def _check_one_pass(name: str, resume: bool, minutes: float) -> None:
     if resume:
         raise RunError(f"run {name!r}: a phrase-based training cannot be resumed", "leave out --resume")
@@ -250,11 +260,12 @@ def _create(
     teacher: Run | None,
     facts: Mapping[str, Any],
 ) -> None:
-    """Learn the vocabulary, or count the parent's, and create the run; one that goes on keeps its parent's table."""
+    """Learn the vocabulary, or count the parent's, and create the run; a model that goes on keeps its table."""
     trained, also = by_use(recipe, corpora)
     table = None
     if parent and recipe.transfer.continued:
-        pipeline, table = continued_pipeline(parent, recipe.transfer, trained), parent.translation_table
+        pipeline = continued_pipeline(parent, recipe.transfer, trained)
+        table = parent.translation_table if recipe.model.lexical_table else None
         more = pipeline.source.size - parent.pipeline.source.size
         table = replace(table, offsets=np.pad(table.offsets, (0, more), "edge")) if table else None
         pipeline = pipeline.recounted(*counts_in(pipeline, *trained))

@@ -343,7 +343,7 @@ def child_at_start(child: Run, parent: Run) -> TranslationModel:
             f"choose its parent, {inheritance['parent']!r}, as it was then",
         )
     torch.manual_seed(child.recipe.training.seed)
-    model = model_for(child.recipe, child.pipeline, child.translation_table)
+    model = model_for(child.recipe, child.pipeline, child.model_table)
     weights, _ = parent.checkpoints.weights(which)
     inherit(model, child.pipeline, weights, parent.pipeline, settings, child.recipe.training.seed)
     return model.eval()

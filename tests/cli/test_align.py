@@ -1,8 +1,14 @@
 """`nmtlab runs align`, and what the lexicon that it keeps is for: shortlists of each batch, and vocabulary maps."""
 
+import shutil
+
 import pytest
 
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.search.shortlist import Shortlist
+from nmtlab.systems import open_model
+from nmtlab.text.batching.batches import pad
 
 TEXT = "ein hund singt\nein kind\n"
 LISTS = "--set", "search.shortlist=2", "--set", "search.shortlist_translations=1"
@@ -20,7 +26,7 @@ def test_a_run_is_aligned_once_and_the_table_shows_what_lists_contain(nmtlab, da
     assert said.code == 0, said.err
     table = Run(data / "runs/whole").translation_table
     assert table is not None
-    assert "shortlists of single dev sentences" in said.out
+    assert "whole, de-en: shortlists of single dev sentences" in said.out
     assert said.out.count("%") == 5
     made = (data / "runs/whole/translation_table.safetensors").stat().st_mtime_ns
     assert nmtlab("runs", "align", "whole").out == said.out
@@ -28,10 +34,16 @@ def test_a_run_is_aligned_once_and_the_table_shows_what_lists_contain(nmtlab, da
 
 
 def test_translations_are_of_the_types_of_the_list(nmtlab, data, aligned):
-    said = nmtlab("translate", "whole", *LISTS, stdin=TEXT)
+    text = "singt child sieht hund\nhaus fluss dog mountain\n"  # that no training sentence is like
+    said = nmtlab("translate", "whole", *LISTS, stdin=text)
     assert said.code == 0, said.err
-    allowed = {aligned.pipeline.target.vocabulary.types[token] for token in aligned.translation_table.pruned(1).targets}
-    assert set(said.out.split()) <= allowed | set(aligned.pipeline.target.vocabulary.types[:6])
+    lines = text.splitlines()
+    found = open_model(aligned, SearchSettings(shortlist=2, shortlist_translations=1)).translate(lines)
+    assert said.out.splitlines() == [one.text for one in found]
+    batch = pad(aligned.pipeline.encode_source(lines))
+    types = Shortlist.of(aligned.pipeline, aligned.translation_table, 2, 1).types(batch)
+    assert {token for one in found for token in one.hypotheses[0].tokens} <= {*types}
+    assert said.out != nmtlab("translate", "whole", stdin=text).out
     assert "engine: nmtlab" in nmtlab("translate", "whole", *LISTS, "--beam", 1, stdin=TEXT).err
 
 
@@ -87,3 +99,33 @@ def test_a_vocabulary_map_has_frequent_types_and_the_best_translations_of_each_s
     assert {piece: set(targets) for piece, targets in found.items()} == {
         piece: {target[number] for number, _ in best} for piece, best in wanted.items() if best
     }
+
+
+def test_a_training_has_no_lists(nmtlab, data):
+    said = nmtlab("train", "tiny", "--recipe", "tiny.toml", "--name", "new", *LISTS)
+    assert said.code == 2
+    assert (
+        "search.shortlist_translations: a training has no lexicon to take shortlists from; leave it out, and give it "
+        "to translate or evaluate after nmtlab runs align new"
+    ) in said.err
+    assert not (data / "runs/new").exists()
+
+
+def test_a_damaged_lexicon_stops_what_needs_it_alone(nmtlab, data, aligned):
+    path = data / "runs/whole/translation_table.safetensors"
+    path.write_bytes(path.read_bytes()[:20])
+    assert nmtlab("translate", "whole", stdin=TEXT).code == 0
+    for words in (("translate", "whole", *LISTS), ("runs", "align", "whole")):
+        found = nmtlab(*words, stdin=TEXT)
+        assert (found.code, found.out) == (2, "")
+        assert "translation_table.safetensors: damaged" in found.err
+        assert "remove it, and align again: nmtlab runs align whole" in found.err
+
+
+def test_an_ensemble_needs_the_lexicon_of_its_first_run_alone(nmtlab, data, learned, aligned):
+    shutil.copytree(learned.folder, data / "runs/other")
+    alone, both = (nmtlab("translate", "whole", *more, *LISTS, stdin=TEXT) for more in ((), ("--with", "other")))
+    assert (both.code, both.out) == (0, alone.out)
+    found = nmtlab("translate", "other", "--with", "whole", *LISTS, stdin=TEXT)
+    assert (found.code, found.out) == (2, "")
+    assert "run 'other': has no lexicon" in found.err

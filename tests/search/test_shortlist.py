@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.hand_made_model import hand_made_pipeline
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import ModelText, build_model
@@ -111,3 +112,16 @@ def test_coverage_counts_the_target_tokens_in_the_list_of_each_sentence_alone():
     size, share = LIST.coverage([([5, EOS], [9, 10, 6, EOS]), ([6, EOS], [4, 9, 10, 12, EOS])])
     assert size == 5  # EOS, UNK, 12, and two translations
     assert share == pytest.approx((3 + 4) / 9)
+
+
+def test_the_size_of_a_batch_decides_with_a_list_for_each_batch_alone():
+    lists = {"shortlist": 2, "shortlist_translations": 1}
+    sizes = [SearchSettings(batch_tokens=size, **lists).decisive() for size in (100, 200)]
+    assert sizes == [{"batch_tokens": 100, **lists}, {"batch_tokens": 200, **lists}]
+    assert SearchSettings(batch_tokens=100, shortlist=2).decisive() == {"shortlist": 2}
+
+
+def test_types_that_may_not_be_generated_take_no_place_among_the_translations():
+    pipeline = hand_made_pipeline({"hund": 2}, {"a": 3, "dog": 2, "hond": 0})
+    lexicon = LexicalTable.of_rows([[]] * 4 + [[(4, 0.1), (5, 0.3), (6, 0.6)]])
+    assert Shortlist.of(pipeline, lexicon, 1, 1).types(np.array([[4, EOS]])).tolist() == [EOS, UNK, 4, 5]

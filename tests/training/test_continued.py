@@ -10,6 +10,7 @@ import torch
 from support.foreign_folder import write_marian
 from typer.testing import CliRunner
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model
@@ -19,7 +20,7 @@ from nmtlab.models.interface import on_device
 from nmtlab.nn.low_rank import is_low_rank, merged
 from nmtlab.recipe import Recipe, SearchSettings, named_recipe
 from nmtlab.runs.pack import pack, unpack
-from nmtlab.runs.run import Run
+from nmtlab.runs.run import TABLE, Run
 from nmtlab.runs.tensors import load_digest, save_tensors
 from nmtlab.systems import open_ensemble, open_model
 from nmtlab.text.batching.batches import Batches
@@ -210,6 +211,14 @@ def test_a_translation_table_is_kept(here, tmp_path):
     again = train("tabled-2", recipe_from(first), ParallelCorpus.open(folder), here, should_stop=lambda: True)
     tables = [(run.folder / "translation_table.safetensors").read_bytes() for run in (first, again)]
     assert tables[0] == tables[1]
+
+
+def test_the_lexicon_of_a_parent_that_was_aligned_is_not_inherited(here):
+    aligned = Run(shutil.copytree(run_of(here, "parent").folder, here.run_folder("aligned")))
+    LexicalTable.of_rows([[]] * aligned.pipeline.source.size).save(aligned.folder / TABLE)
+    assert aligned.translation_table is not None
+    child = train("of-aligned", recipe_from(aligned), opened(here), here, should_stop=lambda: True)
+    assert child.translation_table is None
 
 
 def test_the_command_line_goes_on_from_a_run(here, monkeypatch):

@@ -7,9 +7,11 @@ import pytest
 import torch
 from support.foreign_models import marian
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.models.interface import on_device
+from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_model
 from nmtlab.text.batching.batch import batch_of
@@ -156,3 +158,12 @@ def test_an_imported_marian_model_learns_a_pair(tiny_corpus, tmp_path, workspace
     model.learn(PAIRS[:1], 0.1, 5)
     assert model.log_probs(PAIRS[:1]).item() > before
     assert run.checkpoints.digest == digest
+
+
+def test_an_adapted_model_is_searched_with_the_shortlists_of_the_system(system, run):
+    lexicon = LexicalTable.of_rows([[]] * system.pipeline.source.size)
+    settings = SearchSettings(shortlist=1, shortlist_translations=1)
+    listed, (source, _) = Translator(system.model, system.pipeline, settings, lexicon), PAIRS[0]
+    found = OnlineModel(listed, run.recipe).translate(source)
+    assert found == listed.translate([source])[0].text
+    assert found != Translator(system.model, system.pipeline, settings).translate([source])[0].text

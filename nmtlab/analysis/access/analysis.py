@@ -4,9 +4,9 @@ An answer that is stored with a run is found again by its question: the analysis
 differ from their defaults; the weights of the run's best checkpoint; the direction, if it is not the run's default one;
 and the text being analysed. With a corpus among its arguments, the run is analysed in the direction of the corpus.
 Arguments may be corpora, other runs, search settings, numbers, strings, and lists or tuples of these. Whatever does not
-affect an answer is not part of its question: machine settings, `search.batch_tokens` and arguments named `on_...`. If
-an analysis has an argument `split`, only that split of a corpus counts: an analysis that reads other parts of a corpus
-must not have such an argument.
+affect an answer is not part of its question: machine settings, arguments named `on_...`, and `search.batch_tokens`
+unless each batch has a shortlist. If an analysis has an argument `split`, only that split of a corpus counts: an
+analysis that reads other parts of a corpus must not have such an argument.
 
 Arguments and search settings that are added later leave stored answers valid: their defaults must mean what was done
 before. A corrected formula gets a new version, and so does an analysis whose default changes.

@@ -323,7 +323,7 @@ def _parameters(run: Run) -> int:
 def _counted(folder: Path, recipe: Recipe) -> int:
     run = Run(folder)
     with torch.device("meta"):
-        model = model_for(recipe, run.pipeline, run.translation_table)
+        model = model_for(recipe, run.pipeline, run.model_table)
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 

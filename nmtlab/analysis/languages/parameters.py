@@ -22,7 +22,7 @@ _COUNTS = ("stored", "used", "trained")
 def parameter_counts(run: Run) -> pd.DataFrame:
     """Return `counted_parameters` of a run's model in its direction; its weights are not needed."""
     with torch.random.fork_rng(devices=()):
-        model = model_for(run.recipe, run.pipeline, run.translation_table)
+        model = model_for(run.recipe, run.pipeline, run.model_table)
     return counted_parameters(model, run.pipeline)
 
 
