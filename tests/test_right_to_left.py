@@ -41,6 +41,8 @@ from nmtlab.training.setup import train
 from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 SOURCE, TARGET = "ein hund geht nach fluss", "one dog goes to river"
 LAST = 4
 SEARCH = SearchSettings(beam_size=3, score="log-prob")
@@ -80,7 +82,6 @@ def systems(both) -> tuple[Translator, Translator]:
     return open_model(both.run), open_model(both.plain)
 
 
-@pytest.mark.full
 def test_it_is_bit_for_bit_an_ordinary_run_of_reversed_targets(both):
     assert both.run.checkpoints.digest == both.plain.checkpoints.digest
     assert both.run.pipeline.checksum() != both.plain.pipeline.checksum()

@@ -21,6 +21,8 @@ from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.training.setup import open_corpora, train
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 NAMES = ["two.back1", "two.forth1", "two.back2", "two.forth2"]
 
 
@@ -52,7 +54,6 @@ def digests(workspace: Workspace) -> list[str]:
     return [Run(workspace.runs / name).checkpoints.digest for name in NAMES]
 
 
-@pytest.mark.full
 def test_rounds_are_a_loop_over_training_and_translating(steps, settings, here, tmp_path):
     there, corpus, made = Workspace(tmp_path / "data", here.more_corpora), settings.corpus, []
     search = settings.recipe.search.model_copy(update={"beam_size": 1})
@@ -76,7 +77,6 @@ def test_rounds_are_a_loop_over_training_and_translating(steps, settings, here, 
     assert [step.lines - step.dropped for step in steps] == [*kept, 0]
 
 
-@pytest.mark.full
 def test_the_target_side_is_always_real_text(steps, settings, here):
     for step in steps:
         for named in step.run.recipe.more_corpora:
@@ -95,7 +95,6 @@ def test_the_share_of_synthetic_pairs_in_an_epoch_is_their_share_of_all_pairs(st
     assert np.mean(origins == 1) == synthetic / (real + synthetic)
 
 
-@pytest.mark.full
 def test_what_is_finished_is_not_made_again_and_what_is_not_goes_on(steps, settings, here, tmp_path):
     there, polls = Workspace(tmp_path / "data", here.more_corpora), iter(range(100))
     stopped = back_translate_in_rounds(settings, there, should_stop=lambda: next(polls) > 45, allow_overlap=True)
@@ -152,7 +151,6 @@ def test_what_cannot_be_trained_in_rounds_is_refused(settings):
         replace(settings, recipe=named_recipe("moses"))
 
 
-@pytest.mark.full
 def test_with_true_translations_the_run_is_that_of_the_real_pairs(settings, here, tmp_path):
     there = Workspace(tmp_path / "data", here.more_corpora)
     folder = settings.texts["en"].folder

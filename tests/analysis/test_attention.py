@@ -195,6 +195,7 @@ def test_the_peaks_of_a_test_text_are_those_of_the_links_of_its_aligner(runs, ti
     assert measures["on_if_movedon"] == pytest.approx(100 * ((single["shift"] == 1).mean() - measures["on"] / 100))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("share", [PEAKS_LINKED, FIRST_EXCESS, MOVED_GAIN])
 def test_what_each_sentence_adds_to_a_share_of_the_peaks_makes_the_share(runs, tiny_corpus, share):
     value = value_of(share, runs["words"], tiny_corpus)

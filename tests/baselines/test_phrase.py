@@ -23,6 +23,8 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 QUICK = {"model.tuning_evaluations": 4, "model.tuning_sentences": 10}
 RECIPE = named_recipe("moses").with_changes(QUICK)
 
@@ -37,7 +39,6 @@ def system(run):
     return open_phrase_system(run)
 
 
-@pytest.mark.full
 def test_a_language_translated_word_for_word_is_learned(system, tiny_corpus):
     sources, targets = zip(*tiny_corpus.pairs("test"), strict=True)
     texts = [translation.text for translation in system.translate(sources)]
@@ -71,7 +72,6 @@ def test_a_run_can_be_moved_and_names_no_path(run, system, tmp_path):
         moved.rename(run.folder)
 
 
-@pytest.mark.full
 def test_the_same_training_gives_the_same_weights_and_translations(run, system, tiny_corpus, workspace):
     again = train_phrase("again", RECIPE, tiny_corpus, workspace)
     for name in ("phrase/phrase.json", "phrase/lm", "phrase/lm.weights"):
@@ -127,7 +127,6 @@ def test_attention_is_a_distribution_over_the_source_and_covers_it(system):
     assert weights[0, 0, -1].tolist() == [0.0] * 5 + [1.0]
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("n_best", [1, 3])
 def test_a_sentence_of_any_length_is_translated_whole(system, n_best):
     words = (list(WORDS) * 40)[:450]
@@ -139,7 +138,6 @@ def test_a_sentence_of_any_length_is_translated_whole(system, n_best):
     assert (weights.sum(-2) > 0).all()
 
 
-@pytest.mark.full
 def test_subwords_can_be_translated_too(tiny_corpus, workspace):
     recipe = RECIPE.with_changes(
         {"text.segmentation": "bpe", "text.vocabulary_size": 60, "model.tuning_evaluations": 0}
@@ -179,7 +177,6 @@ def test_what_is_stopped_leaves_nothing(tiny_corpus, workspace):
     assert list(workspace.runs.iterdir()) == []
 
 
-@pytest.mark.full
 def test_what_is_killed_is_no_run(tiny_corpus, workspace):
     program = (
         "import sys; from pathlib import Path; from nmtlab.baselines.phrase import train_phrase\n"

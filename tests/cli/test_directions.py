@@ -12,6 +12,8 @@ from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
 from nmtlab.text.corpora.lines import read_lines, write_lines
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 SETTINGS = (
     "text.segmentation=bpe", "text.vocabulary_size=120", "training.validate_every=60", "training.max_evaluations=3",
     "training.lr_scale=2.0", "training.warmup_updates=40", "training.batch_tokens=400", "model.dropout=0.0",
@@ -51,7 +53,6 @@ def many(nmtlab, data, upper, kept) -> Run:
     return Run(data / "runs" / "many")
 
 
-@pytest.mark.full
 def test_text_is_translated_into_the_language_that_is_asked_for(nmtlab, many):
     for words, direction, text in (
         ((), ("de", "en"), "ein hund"),
@@ -78,7 +79,6 @@ def test_a_language_that_the_run_does_not_know_is_refused(nmtlab, many):
     assert said == (2, "", "nmtlab: run 'many': does not translate de to uz; choose from de-en, en-de, nl-en\n")
 
 
-@pytest.mark.full
 def test_a_run_is_evaluated_in_its_first_direction_in_another_or_in_all(nmtlab, many):
     first = nmtlab("evaluate", "many").out
     assert first.startswith("many on tiny test (de to en, ")

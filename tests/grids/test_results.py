@@ -23,6 +23,8 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.tokenizers import Words
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 TEST_BLEU = find_metric("test-bleu")
 TRAIN_PERPLEXITY = find_metric("train-perplexity")
 

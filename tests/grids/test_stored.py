@@ -15,10 +15,11 @@ from nmtlab.thesis.measured import all_measured, scores_on_test
 from nmtlab.thesis.tables.listing import TABLES
 from nmtlab.workspace import RESULTS, Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 HEAD = ",".join(SENTENCES.columns) + "\n"
 
 
-@pytest.mark.full
 def test_cells_are_read_as_they_were_written(grid, tmp_path):
     found = collected_cells(grid.table, "tiny", grid.workspace)
     found.to_csv(tmp_path / "cells.csv", index=False)

@@ -18,6 +18,8 @@ from nmtlab.runs.tensors import save_tensors
 from nmtlab.systems import open_model
 from nmtlab.translation import Translation, Translator
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 CPU = MachineSettings(device="cpu")
 GREEDY = SearchSettings(beam_size=1)
 
@@ -48,7 +50,6 @@ def assert_same(found: list[Translation], expected: list[Translation]) -> None:
 # The conversion
 
 
-@pytest.mark.full
 def test_a_model_is_converted_once_and_anew_when_its_checkpoint_has_changed(run, lines):
     with converted(run, "fp32", GREEDY, "best") as folder:
         made = (folder / "model.bin").stat().st_mtime_ns
@@ -182,7 +183,6 @@ def test_without_ctranslate2_all_stays_here(run, monkeypatch):
     assert choose_engine("auto", run, GREEDY, CPU, []) == ("nmtlab", "ctranslate2 is not installed")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(("half", "engine"), [(False, "ctranslate2"), (True, "nmtlab")])
 def test_an_imported_model_is_the_same_there_unless_it_computes_in_half_precision(
     tiny_corpus, workspace, lines, tmp_path, half, engine

@@ -31,6 +31,8 @@ from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS
 from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 POST, PRE = {"model.placement": "post", "model.norm": "layer"}, {"model.norm": "layer"}
 HELD_BY_HUGGING_FACE = {
     "PostNorm + LayerNorm": POST | {"model.fixnorm": False},
@@ -92,7 +94,6 @@ def both(request, learned, tmp_path_factory):
     return run, model, transformers.AutoTokenizer.from_pretrained(folder)
 
 
-@pytest.mark.full
 def test_transformers_tokenizes_alike(both, lines):
     run, _, tokenizer = both
     assert tokenizer(lines).input_ids == run.pipeline.encode_source(lines)
@@ -169,7 +170,6 @@ def test_the_generation_settings_are_those_of_the_recipe(learned, tmp_path):
 # CTranslate2
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("kind", ["PostNorm + LayerNorm", "PreNorm + LayerNorm", SCALED, *POSITIONS])
 def test_ctranslate2_finds_the_same_greedy_translations(learned, lines, kind):
     pytest.importorskip("ctranslate2")
@@ -184,7 +184,6 @@ def test_ctranslate2_finds_the_same_greedy_translations(learned, lines, kind):
                 assert (its.log_prob, its.score) == pytest.approx((mine.log_prob, mine.score), abs=1e-4)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("score", ["log-prob", "length-normalised"])
 def test_a_beam_of_ctranslate2_nearly_always_finds_the_same(learned, lines, score):
     pytest.importorskip("ctranslate2")
@@ -228,7 +227,6 @@ def test_int8_is_smaller_and_its_translations_are_nearly_as_probable_as_it_says(
         assert said[index].log_prob == pytest.approx(forced.log_prob, abs=0.2 * len(targets[index]))
 
 
-@pytest.mark.full
 def test_a_folder_for_ctranslate2_can_be_used_as_its_card_says(learned, lines, tmp_path, monkeypatch, capsys):
     pytest.importorskip("ctranslate2")
     run = learned("PreNorm + LayerNorm")
@@ -265,7 +263,6 @@ def both_ways(request, make_corpus, tiny_recipe, tmp_path_factory) -> Run:
     return train("many", recipe, ParallelCorpus.open(folder), workspace, allow_overlap=True)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("direction", [("de", "en"), ("en", "de")])
 def test_each_direction_has_its_tag_and_its_mask(both_ways, direction, tmp_path):
     transformers = pytest.importorskip("transformers", reason="needs transformers, which the test extra installs")
@@ -336,7 +333,6 @@ def untrained(recipe: Recipe, corpus, folder: Path, changes: dict) -> Run:
     return train("run", recipe.with_changes(changes), corpus, Workspace(folder))
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -40,6 +40,8 @@ pytest.importorskip("transformers", reason="needs transformers, which the test e
 from support.foreign_folder import changed
 from support.foreign_models import m2m, marian
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 MANY = ("en", "de", "gl")
 NLLB = ("deu_Latn", "eng_Latn", "glg_Latn")
 KINDS = ("marian", "marian-relu", "marian-separate", "marian-tagged", "m2m", "nllb")
@@ -188,7 +190,6 @@ def test_a_typed_tag_gives_the_ids_that_the_direction_gives_here(with_bytes):
 LINES = 12
 
 
-@pytest.mark.full
 def test_the_same_text_has_the_same_tokens(imported, texts):
     sources = [*texts[0][:LINES], "ein hund, der nicht da war", "größer  und ▁ älter"]
     theirs, _ = imported.encode([line.replace("▁", " ") for line in sources], texts[1][: len(sources)])
@@ -263,14 +264,12 @@ def updated(ours: Run, imported: Imported, texts, optimiser: str, start: int, fr
         )
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_three_updates_of_all_but_the_tables_are_the_same(imported, texts, optimiser):
     start = imported.theirs.config.decoder_start_token_id
     updated(imported.run, imported, texts, optimiser, start, ["source_embedding", "target_embedding", "output"])
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 @pytest.mark.parametrize("kind", ["marian", "m2m"])
 def test_three_updates_are_the_same_where_the_start_has_its_row(kind, optimiser, texts, tmp_path):
@@ -316,7 +315,6 @@ def test_the_tag_that_the_decoder_reads_has_its_name(imported, texts):
     assert read == ["<s>", *tag, *pipeline.target.pieces(pipeline.target_ids(target))]
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("beam", [1, 24])
 def test_the_translations_are_the_same(imported, texts, beam):
     """A beam may differ now and then: a finished hypothesis keeps a slot in ours, but not in theirs."""
@@ -351,7 +349,6 @@ def test_the_translations_are_the_same(imported, texts, beam):
     assert finished > LINES / 2
 
 
-@pytest.mark.full
 def test_a_run_that_goes_on_from_it_is_exported_and_read_again(imported, texts, tmp_path):
     """A few updates on text of its direction; then the library, CTranslate2 and another import translate as it does."""
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer

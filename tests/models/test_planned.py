@@ -160,6 +160,7 @@ def test_of_a_length_that_is_told_the_best_is_found_as_by_brute_force(seed):
         assert best.log_prob == best.score == pytest.approx(scores[best.tokens], abs=1e-4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("output", ["mixture", "classifier"])
 @pytest.mark.parametrize("weight", [0.0, 1.0, 2.5])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])

@@ -28,6 +28,8 @@ import ctranslate2
 
 from benchmarks.peers.ctranslate import decode
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 VOCABULARY = [*SPECIALS, *(f"w{number}" for number in range(len(SPECIALS), 30))]
 NEVER_A_TARGET = slice(20, 24)
 
@@ -95,7 +97,6 @@ def words(ids: list[int] | tuple[int, ...]) -> list[str]:
     return [VOCABULARY[number] for number in ids]
 
 
-@pytest.mark.full
 def test_greedy_translations_are_those_of_ctranslate2(systems):
     pairs = translations(systems, beam_size=1)
     for ours, theirs in pairs:

@@ -15,6 +15,8 @@ from nmtlab.runs.run import Run
 from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 MANY, ZERO_SHOT = find_table("many-languages"), find_table("zero-shot")
 SHARED = "tiny-many.many-to-many.many-shared.s1"
 
@@ -55,7 +57,6 @@ def test_a_system_on_a_base_starts_from_half_of_its_training():
     assert [one.run for one in trainings([cell])] == [cell.needs[0].cell.run, cell.run]
 
 
-@pytest.mark.full
 def test_zero_shot_rows_are_those_of_no_training_and_use_the_same_runs_but_for_the_turkic_ones():
     trained = {cell.run for cell in cells_of(MANY, "small")}
     for cell in cells_of(ZERO_SHOT, "small"):
@@ -73,7 +74,6 @@ def made(tmp_path_factory) -> Workspace:
     return workspace
 
 
-@pytest.mark.full
 def test_one_training_gives_the_numbers_of_every_row(made):
     found = collected_cells(MANY, "tiny", made)
     measured = found[found["run"] == SHARED].set_index(["row", "metric"])

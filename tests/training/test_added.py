@@ -39,6 +39,8 @@ from nmtlab.training.step import Stepper
 from nmtlab.training.transfer import continued_recipe
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 SHORT = {
     "training.validate_every": 10, "training.max_evaluations": 2, "training.batch_tokens": 400,
     "training.learning_rate": 1e-3, "machine.threads": 1, "machine.device": "cpu",
@@ -102,7 +104,6 @@ def lettered(parent, here) -> Run:
     return train(f"{parent.name}-letters", recipe, opened(here, "odd"), here, should_stop=lambda: True)
 
 
-@pytest.mark.full
 def test_letters_become_types_behind_all_others_and_old_text_keeps_its_ids(parent, lettered, here, tmp_path):
     ours, theirs = lettered.pipeline, parent.pipeline
     for side in ("source", "target"):
@@ -201,7 +202,6 @@ def whole(parent, here) -> Run:
     return train(f"{parent.name}-whole", recipe_from(parent, transfer__add_letters=True), opened(here, "odd"), here)
 
 
-@pytest.mark.full
 def test_it_is_trained_resumed_decoded_and_continued(parent, whole, here):
     recipe = whole.recipe
     steps = iter(range(100))
@@ -215,7 +215,6 @@ def test_it_is_trained_resumed_decoded_and_continued(parent, whole, here):
     assert again.pipeline.checksum() == whole.pipeline.checksum()
 
 
-@pytest.mark.full
 def test_new_letters_are_exported(whole, tmp_path):
     lines, greedy = ["ein hund ☃ ǂ", *LINES], SearchSettings(beam_size=1)
     said = [one.text for one in open_model(whole, greedy).translate(lines)]
@@ -259,7 +258,6 @@ def test_a_new_tag_begins_as_the_one_that_it_is_like(tagged, here, tmp_path):
     assert loaded.checksum() == tagged.pipeline.checksum()
 
 
-@pytest.mark.full
 def test_a_run_with_a_new_tag_is_exported(tagged, here, tmp_path):
     run = train(tagged.name, tagged.recipe, opened(here, "bavarian"), here, resume=True)
     export_model(run, "huggingface", tmp_path / "out")
@@ -268,7 +266,6 @@ def test_a_run_with_a_new_tag_is_exported(tagged, here, tmp_path):
     assert [one.text for one in first] == [one.text for one in second]
 
 
-@pytest.mark.full
 def test_our_own_tags_grow_too_and_again(here, tmp_path):
     parent = run_of(here, "both")
     recipe = recipe_from(parent, transfer__add_tag="fr", transfer__like="en", transfer__add_letters=True)

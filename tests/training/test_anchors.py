@@ -39,6 +39,8 @@ from nmtlab.training.stream import BatchStream
 from nmtlab.training.transfer import child_at_start, continued_recipe
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 SHORT = {
     "training.validate_every": 10, "training.max_evaluations": 2, "training.batch_tokens": 400,
     "training.learning_rate": 1e-3, "machine.threads": 1, "machine.device": "cpu",
@@ -225,7 +227,6 @@ def child(request, here) -> tuple[Run, dict, str]:
     return train(name, recipe_from(here, request.param), opened(here), here), request.param, name
 
 
-@pytest.mark.full
 def test_each_term_is_logged_and_the_loss_is_their_sum(child):
     run, changes, _ = child
     term = changes.get("transfer.anchor", "teacher")
@@ -235,7 +236,6 @@ def test_each_term_is_logged_and_the_loss_is_their_sum(child):
         assert sum(terms.values()) == pytest.approx(loss, rel=1e-5)
 
 
-@pytest.mark.full
 def test_an_interrupted_training_goes_on_exactly(child, here):
     whole, changes, name = child
     steps = iter(range(100))
@@ -247,7 +247,6 @@ def test_an_interrupted_training_goes_on_exactly(child, here):
     assert same_weights(stopped, whole)
 
 
-@pytest.mark.full
 def test_a_killed_training_goes_on_exactly_and_an_anchored_one_without_its_parent(child, here, tmp_path):
     whole, changes, name = child
     recipe_from(here, changes).save(tmp_path / "recipe.toml")
@@ -283,7 +282,6 @@ def kill_after(words: list[str], environment: dict[str, str], folder: Path, step
     process.wait()
 
 
-@pytest.mark.full
 def test_two_processes_and_several_batches_an_update_give_the_losses_of_one(child, here):
     _, changes, name = child
     recipe = recipe_from(
@@ -381,7 +379,6 @@ def test_with_the_parents_optimiser_the_same_batches_are_an_uninterrupted_traini
     assert all(torch.equal(started[name], value) for name, value in first.checkpoints.weights("last")[0].items())
 
 
-@pytest.mark.full
 def test_a_training_with_the_parents_optimiser_goes_on_exactly(here):
     recipe = recipe_from(here, {"transfer.keep_optimiser": True})
     whole = train("keeps", recipe, opened(here), here)

@@ -14,6 +14,8 @@ from nmtlab.training.derived import average_checkpoints, mean_weights
 from nmtlab.training.setup import train
 from nmtlab.training.validation import text_perplexity
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 AVERAGED = {"training.average": 1e-2, "training.keep_checkpoints": 2}
 
 
@@ -88,7 +90,6 @@ def same(one: dict, other: dict) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], value) for name, value in other.items())
 
 
-@pytest.mark.full
 def test_the_average_is_what_is_scored_and_kept_and_training_goes_on_without_it(
     averaged, tiny_corpus, recipe, workspace
 ):
@@ -113,7 +114,6 @@ def test_the_last_evaluated_checkpoints_are_kept(averaged, tiny_corpus, recipe, 
     assert same(run.checkpoints.kept_weights(40), run.checkpoints.weights("last")[0])
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("stop", [5, 17, 30])
 def test_a_stopped_training_resumes_with_the_same_averages(stop, averaged, tiny_corpus, recipe, workspace):
     steps = iter(range(100))

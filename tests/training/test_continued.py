@@ -37,6 +37,8 @@ from nmtlab.training.step import Stepper
 from nmtlab.training.transfer import continued_recipe
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 SHORT = {
     "training.validate_every": 10, "training.max_evaluations": 2, "training.batch_tokens": 400,
     "training.learning_rate": 1e-3, "machine.threads": 1, "machine.device": "cpu",
@@ -78,7 +80,6 @@ def child(parent, here) -> Run:
     return train(f"{parent.name}-child", recipe_from(parent), opened(here), here)
 
 
-@pytest.mark.full
 def test_it_has_its_parents_pipeline_with_the_counts_of_its_own_text(parent, child, here, tmp_path):
     pipeline = child.pipeline
     assert pipeline.checksum() == parent.pipeline.checksum()
@@ -119,7 +120,6 @@ def test_updates_at_rate_0_leave_the_parents_digest(parent, here, tmp_path):
         shutil.rmtree(here.runs / "still")
 
 
-@pytest.mark.full
 def test_an_interrupted_training_goes_on_exactly(parent, child, here):
     steps = iter(range(100))
     name = f"{parent.name}-stopped"
@@ -240,7 +240,6 @@ def test_the_command_line_goes_on_from_a_run(here, monkeypatch):
     assert "model.d_ff is" in str(CliRunner().invoke(app, words).exception)
 
 
-@pytest.mark.full
 def test_adapters_are_added_to_frozen_parts(parent, here):
     parts = ("source_embedding", "encoder", "decoder", "target_embedding", "output")
     recipe = recipe_from(parent, model__adapter_width=4, **{f"transfer__{part}": "freeze" for part in parts})
@@ -266,7 +265,6 @@ def low_rank(parent, here) -> Run:
     return train(f"{parent.name}-lora", low_rank_recipe(parent), opened(here), here)
 
 
-@pytest.mark.full
 def test_only_low_rank_changes_are_trained(parent, low_rank):
     ours, theirs = low_rank.checkpoints.weights("last")[0], parent.checkpoints.weights()[0]
     changes = ours.keys() - theirs.keys()

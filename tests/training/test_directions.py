@@ -26,6 +26,8 @@ from nmtlab.training.stopping import NOISE
 from nmtlab.training.validation import decoded_scores
 from nmtlab.workspace import Workspace
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 SETTINGS = {
     "text.segmentation": "bpe", "text.vocabulary_size": 120, "text.joint": True, "training.validate_every": 60,
     "training.max_evaluations": 3, "training.lr_scale": 2.0, "training.warmup_updates": 40,
@@ -78,7 +80,6 @@ def many(trained_events) -> Run:
     return trained_events[0]
 
 
-@pytest.mark.full
 def test_every_direction_is_evaluated_and_the_mean_decides(trained_events, tiny, back):
     run, events = trained_events
     log = run.log.metrics("validation")
@@ -123,7 +124,6 @@ def test_a_direction_without_dev_text_is_trained_and_not_evaluated(here, tiny, r
     assert "directions" not in run.log.metrics("validation")
 
 
-@pytest.mark.full
 def test_an_interrupted_training_in_several_directions_resumes_exactly(here, tiny, recipe, many):
     steps = iter(range(1000))
     train("stopped", recipe, tiny, here, should_stop=lambda: next(steps) == 57, allow_overlap=True)

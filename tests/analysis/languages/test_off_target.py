@@ -60,6 +60,7 @@ def test_a_target_that_the_classifier_does_not_know_is_named():
         off_target(["a"], ["a"], "pt", CLASSIFIER)
 
 
+@pytest.mark.full
 def test_a_runs_translations_are_classified_by_its_training_texts_and_the_answer_is_stored(family):
     texts = [family.child, family.parent]
     frame = OFF_TARGET_OF.of(family.child_run, corpus=family.child, texts=texts)

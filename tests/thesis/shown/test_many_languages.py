@@ -31,6 +31,8 @@ from nmtlab.thesis.tables.many_text import ARTIFICIAL, IBERIAN
 from nmtlab.thesis.tables.related_text import GL_EN
 from nmtlab.workspace import RESULTS
 
+pytestmark = pytest.mark.full  # what its tests share takes seconds to make
+
 SHARED, HALF = f"shared, {TO_MANY}", f"half private, {TO_MANY}"
 
 
@@ -108,7 +110,6 @@ def test_views_of_what_was_saved(tmp_path, monkeypatch):
             view("artificial")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("group", ["iberian", "artificial"])
 def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(DATA))
@@ -120,7 +121,6 @@ def test_a_gain_has_the_interval_that_its_table_has(group, monkeypatch):
         assert (line.difference, line.margin) == pytest.approx((found["difference"], margin))
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("texts", [".".join(some) for some in WIDTHS])
 def test_wider_models_and_adapters_have_as_many_trained_parameters_as_half_private_units(texts):
     cells = {
