@@ -134,6 +134,10 @@ def noise_figure(lines: pd.DataFrame) -> go.Figure:
         next(trace for trace in figure.data if trace.name == f"{share} %").showlegend = True
     figure.update_xaxes(categoryorder="array", categoryarray=KINDS, range=[-0.5, len(KINDS) - 0.5], tickangle=-45)
     figure.update_yaxes(title_text="BLEU above clean", col=1)
+    for row, (_, some) in enumerate(lines.groupby("text", sort=False), start=1):
+        ends = [0.0, *some[["effect", "low", "high"]].stack()]
+        aside = 0.05 * (max(ends) - min(ends))
+        figure.update_yaxes(range=[min(ends) - aside, max(ends) + aside], row=row)
     figure.update_layout(
         barmode="group", legend={**BELOW, "title": {"text": "bad pairs for 100 clean ones"}},
         margin={"t": _HEAD, "b": _FOOT},

@@ -60,6 +60,7 @@ def test_a_figure_has_a_panel_for_each_text_and_system_and_a_bar_for_each_kind_a
         ("20 %", "misaligned"): -1.0, ("100 %", "copied-target"): -36.0, ("100 %", "copied-source"): -0.5
     }  # fmt: skip
     assert [trace.name for trace in figure.data if trace.showlegend] == ["20 %", "100 %"]
+    assert figure.layout.yaxis2.range[0] < -36 < 0 < figure.layout.yaxis2.range[1]
     worst = "qaa-en, artificial, neural, 100 %: copied-target is worst of 2 kinds (−36.0 BLEU), "
     worst += "copied-source best (−0.5 BLEU); too few seeds to decide."
     assert noise_finding(lines).endswith(worst)
