@@ -12,6 +12,7 @@ from support.unfolded import unfolded
 from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.search.beams import SWEEPS, sweep, varied
 from nmtlab.analysis.search.calibration import CALIBRATION, calibration_errors
+from nmtlab.analysis.search.least_risk import LEAST_RISK
 from nmtlab.analysis.search.length_baselines import BASELINES, length_models
 from nmtlab.analysis.search.planned_lengths import (
     PLANNED_LENGTHS,
@@ -237,10 +238,13 @@ def test_what_was_measured_of_whole_texts_is_drawn(here, tiny_corpus):
     assert "No beam sweep of these runs yet" in page.missing.value
     sweep(run, tiny_corpus, varied(LOG_PROB, "beam_size", [1, 2]), "dev", 4)
     SEARCH_ERRORS.of(run, corpus=tiny_corpus, split="dev", budget=100, sample=3)
+    assert "No choice among samples" in page.risks.answer.value
+    risks = LEAST_RISK.of(run, corpus=tiny_corpus, split="dev", sample=3)
     again = unfolded(SearchesPage(here))
     again.runs.table.choose(["ordinary"])
     assert list(again.curves.figure.data[0].x) == [1, 2]
     assert again.rates.frame["sentences"].tolist() == [3]
+    assert again.risks.frame["bleu"].tolist() == risks["bleu"].tolist()
     assert again.missing.value == ""
 
 

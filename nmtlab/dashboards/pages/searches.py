@@ -7,6 +7,7 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import NEURAL, Need
 from nmtlab.analysis.search.beams import OUTCOME, SWEEPS, sweep_figure, text_of, way_of
 from nmtlab.analysis.search.calibration import CALIBRATION
+from nmtlab.analysis.search.least_risk import LEAST_RISK, LEAST_RISKS, samples_figure
 from nmtlab.analysis.search.length_baselines import length_models_finding, stored_length_models
 from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, calibration_figure, length_calibration
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
@@ -18,12 +19,14 @@ from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import described_runs, mentioned
+from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.parts.calibration import Calibration
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import offer, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.theme import with_subtitle
+from nmtlab.figures.view import View
 from nmtlab.runs.answers import StoredAnswer
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -46,12 +49,13 @@ PAGE = About(
     ),
     name="searches",
     needs=(NEURAL, _SEARCHES),
-    illustrates=(SEARCH_ERRORS, SEARCHED, REFERENCE_LOSSES, CALIBRATION),
+    illustrates=(SEARCH_ERRORS, SEARCHED, REFERENCE_LOSSES, CALIBRATION, LEAST_RISKS),
 )
 
 FIRST = ("multi30k-de-en.small",)
 _NONE = "No run here has weights or stored searches: start one on the page Train."
 _NOTHING = "No search of a text is stored with these runs yet."
+_NO_RISKS = "No choice among samples of a text is stored with these runs: measure it as notebook 17 does."
 _SHARES = {
     "complete": "searched exactly, %", "errors": "search errors, %", "empty": "empty global best, %",
     "beam_empty": "empty from the beam, %",
@@ -79,6 +83,9 @@ class SearchesPage(Page):
         self.rates = Table("Beam search against exact search (lengths relative to the reference)")
         self.planned = Table("Most probable planned length against the reference length")
         self.probabilities = Calibration(workspace, self.guarded)
+        self.risks = ViewSection(
+            self._risks, ("runs",), "BLEU, length relative to the reference, and empty translations"
+        )
         sections = [
             Section(("runs",), (), self._offer),
             Section(("runs", "curves"), (self.answer, self.curves, self.missing), self._draw),
@@ -90,6 +97,7 @@ class SearchesPage(Page):
             self.answer, self.curves, self.missing,
             Fold("errors", "How often does the beam miss the global best, and how long is each?", self.rates),
             Fold("calibration", "Are the probabilities right, and that of the end of a sentence?", self.probabilities),
+            Fold("risks", "Does minimum Bayes risk translate better than a beam?", self.risks),
             Fold("plans", "How well are lengths planned?", self.predicted, self.planned, self.calibration),
         ]  # fmt: skip
         state = {"runs": self.runs.table, "curves": self.swept, "text": self.probabilities.text}
@@ -143,6 +151,15 @@ class SearchesPage(Page):
     def _show_rates(self) -> None:
         rates = [_rates(run, answer) for run in self._views for answer in SEARCH_ERRORS.answers(run)]
         self.rates.show(pd.DataFrame(rates), why="No exact search of a text is stored with these runs.")
+
+    def _risks(self) -> View | None:
+        runs = [run for run in self._views if LEAST_RISK.answers(run)]
+        if not runs:
+            self.risks.answer.say(_NO_RISKS)
+            return None
+        found = pd.concat([_first(LEAST_RISK, run) for run in runs], ignore_index=True)
+        figure = with_subtitle(samples_figure(found), described_runs(runs))
+        return View(found, figure, finding=LEAST_RISK.finding(found))
 
     def _show_plans(self) -> None:
         plans = [(run, answer) for run in self._views for answer in PLANNED_LENGTHS.answers(run)]
