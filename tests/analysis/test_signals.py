@@ -64,7 +64,8 @@ def test_before_the_first_norm_are_the_embedded_words(run, tiny_corpus):
     pairs = pairs_of(run, tiny_corpus, 7)
     model = start(run)
     where = torch.arange(pairs.source.shape[1])
-    embedded = model._placed(model.embed_source(pairs.source), None, model.encoder_positions, where)[pairs.source != PAD]
+    embedded = model._placed(model.embed_source(pairs.source), None, model.encoder_positions, where)
+    embedded = embedded[pairs.source != PAD]
     first = signals(run, tiny_corpus, sample=7).iloc[0]
     assert first["activation"] == pytest.approx(embedded.norm(dim=1).mean().item(), rel=1e-5)
 
