@@ -13,7 +13,6 @@ def write_vocabulary_map(shortlist: Shortlist, types: tuple[Sequence[str], Seque
     Its lines are a source type, a tab, and its translations, separated by spaces; what is in every list comes first,
     without a source type.
     """
-
     source, target = types
     translated = ((piece, shortlist.lexicon.translations(number)) for number, piece in enumerate(source))
     listed = [("", shortlist.always), *(row for row in translated if len(row[1]))]

@@ -264,8 +264,7 @@ def _create(
     trained, also = by_use(recipe, corpora)
     table = None
     if parent and recipe.transfer.continued:
-        pipeline = continued_pipeline(parent, recipe.transfer, trained)
-        table = parent.translation_table if recipe.model.lexical_table else None
+        pipeline, table = continued_pipeline(parent, recipe.transfer, trained), parent.model_table
         more = pipeline.source.size - parent.pipeline.source.size
         table = replace(table, offsets=np.pad(table.offsets, (0, more), "edge")) if table else None
         pipeline = pipeline.recounted(*counts_in(pipeline, *trained))

@@ -134,6 +134,7 @@ def noise_figure(lines: pd.DataFrame) -> go.Figure:
         next(trace for trace in figure.data if trace.name == f"{share} %").showlegend = True
     figure.update_xaxes(categoryorder="array", categoryarray=KINDS, range=[-0.5, len(KINDS) - 0.5], tickangle=-45)
     figure.update_yaxes(title_text="BLEU above clean", col=1)
+    # Plotly.js finds no range for shared axes if a panel is empty.
     for row, (_, some) in enumerate(lines.groupby("text", sort=False), start=1):
         ends = [0.0, *some[["effect", "low", "high"]].stack()]
         aside = 0.05 * (max(ends) - min(ends))
