@@ -19,16 +19,11 @@ from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.naming import labelled
 from nmtlab.runs.run import Run
 from nmtlab.thesis.shown.children import child_size_view, vocabulary_view
-from nmtlab.thesis.shown.worth import worth_view
 from nmtlab.thesis.tables.listing import TABLES
 from nmtlab.workspace import Workspace
 
 _FORMATS = ("png", "pdf")
-_OF_TABLES: dict[str, dict[str, Callable[[Scale], View]]] = {
-    "child-size": {"curves": child_size_view, "worth": worth_view},
-    "figure-3.1": {"": vocabulary_view},
-}
-"""Figures of tables, by the end of their names."""
+_OF_TABLES: dict[str, Callable[[Scale], View]] = {"child-size": child_size_view, "figure-3.1": vocabulary_view}
 
 
 def figures(
@@ -39,8 +34,8 @@ def figures(
     """Write the thesis' figures for runs, with all runs on a corpus in one figure, as self-contained interactive HTML.
 
     For each corpus: CORPUS.norms (Figure 3.2), CORPUS.dev (3.4), CORPUS.gradients (3.5) and CORPUS.depth (3.6), with
-    the runs that have the data. If no runs are named, also the measured tables on transfer: figure-3.1.SCALE,
-    child-size.SCALE.curves and child-size.SCALE.worth (the number of sentence pairs that a parent replaces).
+    the runs that have the data. If no runs are named, also the measured tables on transfer: figure-3.1.SCALE and
+    child-size.SCALE (BLEU by the size of the child's text).
     """
     workspace = Workspace.find()
     runs = [open_run(name, workspace) for name in names] if names else list_runs(workspace)[0]
@@ -79,10 +74,9 @@ def _views(runs: list[Run]) -> Iterator[tuple[str, View]]:
 
 def _table_views(tables: list[Results]) -> Iterator[tuple[str, View]]:
     for stored in tables:
-        for kind, draw in _OF_TABLES[stored.table.name].items():
-            view = draw(stored.scale)
-            if len(view.frame):
-                yield f"{stored.name}.{kind}".rstrip("."), view
+        view = _OF_TABLES[stored.table.name](stored.scale)
+        if len(view.frame):
+            yield stored.name, view
 
 
 def _browser_is_there() -> bool:

@@ -22,8 +22,8 @@ from nmtlab.grids.results.statistics import DECIDED
 from nmtlab.grids.results.summary import interval
 from nmtlab.thesis.claims.declared import Claim, declared_claims
 from nmtlab.thesis.shown.children import child_sizes
+from nmtlab.thesis.shown.prices import prices
 from nmtlab.thesis.shown.small import curves_figure, intervals_figure
-from nmtlab.thesis.shown.worth import replaced_pairs
 from nmtlab.thesis.tables.listing import find_table
 from nmtlab.thesis.tables.related_text import child
 from nmtlab.workspace import RESULTS, Workspace
@@ -122,13 +122,17 @@ class Stored:
             raise _not_measured(table)
         return pd.DataFrame(made, columns=["row", "place", "series", "seeds", "mean", "low", "high"])
 
+    def results(self, table: str) -> Results:
+        """Return what is stored of a table."""
+        return Results(find_table(table), _SCALE, Workspace.find(), self.folder)
+
     def cells(self, table: str, metric: str) -> pd.DataFrame:
         """Return the cells with a value.
 
         Raises:
             NmtlabError: there are none, or the file is damaged.
         """
-        results = Results(find_table(table), _SCALE, Workspace.find(), self.folder)
+        results = self.results(table)
         cells = results.of_metric(metric).dropna(subset="value") if results.exists else pd.DataFrame()
         if cells.empty:
             raise _not_measured(table)
@@ -300,19 +304,22 @@ _TEXT = text_label(child("gl"))
 
 def _relative(stored: Stored) -> Shown:
     sizes = {row: pairs for row, (pair, pairs) in child_sizes(_SCALE).items() if pair == _TEXT}
-    cells = stored.cells("child-size", "test-bleu")
     lines = stored.means("child-size", "test-bleu", _PARENTS)
     lines = lines[lines["row"].isin(sizes)]
     lines = lines.assign(size=lines["row"].map(sizes), series=lines["series"].map(_PARENTS))
     smallest = lines[lines["size"] == lines["size"].min()].set_index("series")["mean"]
-    replaced = replaced_pairs(cells, _SCALE).query("pair == @_TEXT and system == 'BPE + transfer'")
-    if replaced.empty:
+    priced = [
+        one
+        for one in prices([stored.results("child-size")], _SCALE)
+        if (one.text, one.technique, one.metric) == (_TEXT, "BPE + transfer", "test-bleu")
+    ]
+    if not priced:
         raise _not_measured("child-size")
-    worth = replaced.sort_values("child_pairs").iloc[0]
+    worth = min(priced, key=lambda one: one.pairs)
     finding = (
-        f"With {worth['child_pairs']:,} pairs of {_CHILD}, BLEU rises from {smallest['no parent']:.1f} to "
+        f"With {worth.pairs:,} pairs of {_CHILD}, BLEU rises from {smallest['no parent']:.1f} to "
         f"{smallest['related parent']:.1f} with a related parent, {smallest['unrelated']:.1f} with an unrelated one. "
-        f"The relative replaces {worth['replaced']:,.0f} pairs ({worth['low']:,.0f} to {worth['high']:,.0f})."
+        f"The relative replaces {worth.said(worth.worth)} pairs{f' ({worth.interval})' * bool(worth.interval)}."
     )
     order = [*_PARENTS.values()].index
     lines = lines.sort_values("series", key=lambda some: some.map(order), kind="stable")

@@ -43,7 +43,7 @@ def test_measured_tables_on_transfer_have_figures_unless_runs_are_named(nmtlab, 
     shutil.rmtree(data / "runs")
     said = nmtlab("figures", "--no-pictures")
     assert said.code == 0
-    assert "replaces" in (tmp_path / "figures/child-size.small.worth.html").read_text(encoding="utf-8")
+    assert (tmp_path / "figures/child-size.small.html").is_file()
     results_of("figure-3.1", {"gl-en (4,000)": scores}, "dev-bleu").to_csv(
         data / "results/figure-3.1.small.csv", index=False
     )

@@ -13,7 +13,7 @@ from support.unfolded import unfolded
 from nmtlab.analysis.languages.movement import MOVEMENT, movement_figure
 from nmtlab.figures.theme import SYSTEMS
 from nmtlab.runs.listing import open_run
-from nmtlab.thesis.shown.worth import worth_view
+from nmtlab.thesis.shown.children import vocabulary_view
 from nmtlab.workspace import Workspace
 
 GALICIAN = "child-gl-en.4000.transfer-bpe.related-parent.s1"
@@ -78,10 +78,10 @@ def test_the_answer_is_how_far_vectors_turned_and_the_figure_says_of_which_child
     assert page.movement.answer.value.endswith(said)
     assert "child-gl-en.4000 (gl → en), seed 1" in page.movement.chart.figure.layout.title.text
     assert page.hint.value.startswith("Parent parent-pt-en")
-    page.figure.value = "pairs that a parent replaces"
+    page.figure.value = "BLEU over the vocabulary (Figure 3.1)"
     assert not page.movement.chart.figure.data
     assert page.measured.section.chart.figure.data
-    assert page.measured.section.answer.value == worth_view().finding
+    assert page.measured.section.answer.value == vocabulary_view().finding
 
 
 def test_an_address_of_a_run_in_several_directions_leads_to_the_page_of_such_runs(workspace):

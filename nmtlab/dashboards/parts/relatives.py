@@ -12,7 +12,6 @@ from nmtlab.thesis.shown.cognates import cognate_view
 from nmtlab.thesis.shown.forgetting import forgetting_view
 from nmtlab.thesis.shown.many_languages import ablation_view, gain_view
 from nmtlab.thesis.shown.overlap import overlap_view
-from nmtlab.thesis.shown.worth import worth_view
 from nmtlab.thesis.tables.related_text import RELATED
 
 Views = Mapping[str, Callable[[], View]]
@@ -20,7 +19,6 @@ Views = Mapping[str, Callable[[], View]]
 
 OF_A_PARENT: Views = {
     "what a relative is worth: BLEU over the child's text": child_size_view,
-    "pairs that a parent replaces": worth_view,
     "BLEU over the vocabulary (Figure 3.1)": vocabulary_view,
     "words with and without a cognate (artificial, 500 pairs)": cognate_view,
     "words with and without a cognate (artificial, 10,000 pairs)": lambda: cognate_view("qab-en (10,000)"),

@@ -12,7 +12,6 @@ from support.metrics import declare
 from nmtlab.analysis.access.translations import TRANSLATED
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.figures.theme import COLOURS
 from nmtlab.thesis.shown.children import (
     child_size_curves,
     child_size_figure,
@@ -22,7 +21,6 @@ from nmtlab.thesis.shown.children import (
     vocabulary_figure,
     vocabulary_view,
 )
-from nmtlab.thesis.shown.worth import worth_figure, worth_view
 
 
 def test_sizes_of_children_are_those_declared_and_a_text_of_undeclared_size_has_none():
@@ -98,19 +96,6 @@ CURVES = pd.DataFrame(
 ).assign(metric="test-bleu", seeds=3)
 
 
-REPLACED = pd.DataFrame(
-    [
-        ("gl-en", "unrelated", 500, -math.inf, -math.inf, 100.0),
-        ("gl-en", "unrelated", 2000, -300.0, math.nan, math.nan),
-        ("gl-en", "related", 500, 3200.0, 2500.0, 4300.0),
-        ("gl-en", "related", 2000, 5000.0, 4000.0, math.inf),
-        ("gl-en", "related", 10_000, math.inf, -1000.0, math.inf),
-        ("qab-en", "related", 500, math.inf, math.inf, math.inf),
-    ],
-    columns=["pair", "system", "child_pairs", "replaced", "low", "high"],
-).assign(metric="test-bleu", seeds=3, score=12.0, smallest=500, largest=10_000)
-
-
 def named(figure: go.Figure) -> list[str]:
     return [trace.name for trace in figure.data if trace.showlegend]
 
@@ -158,69 +143,15 @@ def test_more_pairs_than_fit_side_by_side_get_another_row():
     assert points(child_size_figure(curves), "BPE", "qab-en").xaxis == "x3"
 
 
-def test_a_parent_ends_at_the_size_of_a_child_alone_with_its_score():
-    figure = worth_figure(REPLACED)
-    assert figure.layout.title.text == "Pairs of text that a parent replaces, by test BLEU"
-    assert named(figure) == ["unrelated", "related"]
-    related, unrelated = points(figure, "related"), points(figure, "unrelated")
-    more = related.x[2]
-    assert more > 10_000
-    assert list(related.x) == [3700, 7000, more]
-    assert related.text == ("3,200", "5,000", "> 0")
-    assert list(related.error_x.arrayminus) == [700, 1000, more - 9000]
-    assert related.error_x.array[:2].tolist() == [1100, more - 7000]  # into the zone of unknown sizes
-    assert math.isnan(related.error_x.array[2])
-    assert related.marker.symbol == ("circle", "circle", "triangle-right")
-    assert unrelated.x[0] < 500
-    assert (unrelated.x[1], unrelated.text) == (1700, ("nothing", "−300"))
-    assert unrelated.marker.symbol == ("triangle-left", "circle")
-    assert math.isnan(unrelated.error_x.array[1])  # too few seeds
-    assert points(figure, "related", "qab-en").text == ("> 9,500",)
-    assert related.customdata[1] == "child of 2,000 pairs, 12.00: replaces 5,000 (95 %: 4,000 to > 8,000)"
-    assert unrelated.customdata[1] == "child of 2,000 pairs, 12.00: replaces −300"
-
-
-def test_a_single_parent_of_a_single_child_is_drawn_too():
-    figure = worth_figure(REPLACED.tail(1))
-    assert points(figure, "related", "qab-en").text == ("> 9,500",)
-
-
-def test_a_line_begins_at_the_size_of_the_child():
-    stretch = worth_figure(REPLACED).data[0]
-    assert (stretch.mode, stretch.x[0], stretch.x[3], stretch.x[4]) == ("lines", 500, 2000, 1700)
-
-
-def test_unknown_sizes_have_names_on_the_axis_and_children_a_tick_each():
-    figure = worth_figure(REPLACED)
-    related = points(figure, "related")
-    axis = axis_of(figure, related)
-    assert axis.ticktext == ("less", "500", "2,000", "10,000", "more")
-    assert axis.title.text == "pairs with which a child alone has the same test BLEU (95 % intervals)"
-    assert axis.tickvals[-1] == related.x[2]
-    assert figure.layout.yaxis.ticktext == ("500", "2,000", "10,000")
-    unrelated = points(figure, "unrelated")
-    assert figure.layout.yaxis.tickvals[0] == (unrelated.y[0] + related.y[0]) / 2
-    first, last = figure.layout.yaxis.range
-    assert first > max(related.y) > min(unrelated.y) > last  # the smallest child on top
-
-
-def test_a_parent_has_the_colour_that_it_has_beside_the_child_alone():
-    curves = child_size_figure(CURVES.replace("BPE + transfer", "unrelated"))
-    alone, parent = (points(curves, name).line.color for name in ("BPE", "unrelated"))
-    assert (alone, parent) == COLOURS[:2]
-    assert points(worth_figure(REPLACED), "unrelated").marker.color == parent
-
-
-@pytest.mark.parametrize(("draw", "lines"), [(child_size_figure, CURVES), (worth_figure, REPLACED)])
-def test_names_are_drawn_letter_by_letter_and_without_lines_the_figure_is_empty(draw, lines, monkeypatch):
+def test_names_are_drawn_letter_by_letter_and_without_lines_the_figure_is_empty(monkeypatch):
     declare(monkeypatch, TRANSLATED, replace(find_metric("test-bleu"), label=HOSTILE))
-    figure = draw(lines.assign(pair=HOSTILE, system=HOSTILE))
+    figure = child_size_figure(CURVES.assign(pair=HOSTILE, system=HOSTILE))
     figure.update_traces(meta=None, legendgroup=None)
     assert "<script" not in figure.to_json()
-    assert not draw(lines.head(0)).data
+    assert not child_size_figure(CURVES.head(0)).data
 
 
-def test_children_by_the_size_of_their_text_and_what_their_parents_replace(tmp_path, monkeypatch):
+def test_children_by_the_size_of_their_text(tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(tmp_path))
     (tmp_path / "results").mkdir()
     scores = {
@@ -233,18 +164,10 @@ def test_children_by_the_size_of_their_text_and_what_their_parents_replace(tmp_p
     assert means.fillna(0).to_numpy().tolist() == [
         ["gl-en, LibreOffice", 500, 5, 4, 8], ["gl-en, LibreOffice", 2000, 11, 0, 12],
     ]  # fmt: skip
-    worth = worth_view()
-    assert worth.frame[["child_pairs", "system", "replaced"]].to_numpy().tolist() == [
-        [500, "BPE + unrelated parent", float("-inf")],
-        [500, "BPE + transfer", 500],
-        [2000, "BPE + transfer", float("inf")],
-    ]
-    assert "Pairs of text that a parent replaces" in worth.figure.layout.title.text
-    for view in (child_size_view, worth_view):
-        with pytest.raises(NmtlabError, match=r"'dev-bleu' was not measured.*test-bleu"):
-            view(metric="dev-bleu")
-        with pytest.raises(NmtlabError, match="not measured at the scale thesis"):
-            view("thesis")
+    with pytest.raises(NmtlabError, match=r"'dev-bleu' was not measured.*test-bleu"):
+        child_size_view(metric="dev-bleu")
+    with pytest.raises(NmtlabError, match="not measured at the scale thesis"):
+        child_size_view("thesis")
 
 
 def test_children_by_the_size_of_their_vocabulary(tmp_path, monkeypatch):

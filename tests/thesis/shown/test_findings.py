@@ -9,7 +9,6 @@ from nmtlab.thesis.shown.children import curves_finding
 from nmtlab.thesis.shown.cognates import recall_finding
 from nmtlab.thesis.shown.many_languages import ablation_finding, gain_finding
 from nmtlab.thesis.shown.overlap import overlap_finding
-from nmtlab.thesis.shown.worth import COLUMNS, worth_finding
 
 
 def test_children_are_compared_at_the_smallest_and_the_largest_size():
@@ -20,19 +19,6 @@ def test_children_are_compared_at_the_smallest_and_the_largest_size():
     found = curves_finding(curves, "child_pairs", "training pairs")
     assert found == "Test BLEU with 500 to 2,000 training pairs (gl-en): BPE 5.0 to 9.0, BPE + transfer 12.2."
     assert curves_finding(curves.head(0), "child_pairs", "training pairs") == ""
-
-
-def test_a_parent_is_worth_pairs_of_the_smallest_child():
-    rows = [
-        ("gl-en", "BPE + transfer", 500, "test-bleu", 3, 12.0, 3200.0, 2500.0, math.inf, 500, 10_000),
-        ("gl-en", "BPE + unrelated parent", 500, "test-bleu", 1, 5.0, -math.inf, math.nan, math.nan, 500, 10_000),
-        ("gl-en", "BPE + transfer", 2000, "test-bleu", 3, 12.0, 5000.0, 4000.0, 6000.0, 500, 10_000),
-    ]
-    assert worth_finding(pd.DataFrame(rows, columns=COLUMNS)) == (
-        "What a parent is worth to a child of 500 pairs (gl-en), in pairs: BPE + transfer 3,200 (2,500 to > 9,500), "
-        "BPE + unrelated parent nothing."
-    )
-    assert worth_finding(pd.DataFrame(columns=COLUMNS)) == ""
 
 
 def test_translated_words_are_counted_with_and_without_a_cognate_where_the_text_has_them():

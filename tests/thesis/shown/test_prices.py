@@ -4,14 +4,13 @@ import dataclasses
 import math
 
 import pandas as pd
-import pytest
 from support.child_sizes import Scores, results_of
 
 from nmtlab.grids.results.results import Lines, Results
 from nmtlab.grids.results.schemas import SENTENCES
 from nmtlab.thesis.measured import measured
 from nmtlab.thesis.shown.prices import Price, price_figure, price_finding, price_view, prices
-from nmtlab.thesis.shown.worth import replaced_pairs
+from nmtlab.thesis.shown.worth import worth
 from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import Workspace
 
@@ -138,11 +137,15 @@ def test_a_parent_of_the_measured_tables_is_worth_the_pairs_that_it_replaces():
     results = measured("child-size")
     cells = results.of_metric("test-bleu").query("row.str.startswith('gl-en')")
     found = prices([dataclasses.replace(results, lines=Lines(cells, results.sentences, {}))])
-    replaced = replaced_pairs(cells, "small")
-    assert {(one.technique, one.pairs): (one.score, one.worth) for one in found} == {
-        (line.system, line.child_pairs): (pytest.approx(line.score), line.replaced)
-        for line in replaced.itertuples()
-        if line.child_pairs < line.largest
+    scores = {
+        (system, int(row[7:-1].replace(",", ""))): some["value"].tolist()
+        for (row, system), some in cells[cells["row"] != "gl-en"].groupby(["row", "column"])
+    }
+    alone = {pairs: values for (system, pairs), values in scores.items() if system == "BPE"}
+    assert {(one.technique, one.pairs): one.worth for one in found} == {
+        (system, pairs): worth(values, pairs, alone).replaced
+        for (system, pairs), values in scores.items()
+        if system != "BPE" and pairs < max(alone)
     }
     assert len(found) == 6  # all but those of 10,000 pairs, which are better than the ruler's end
     assert all(one.sentences and one.low < one.high for one in found if math.isfinite(one.worth))

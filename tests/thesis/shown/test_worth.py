@@ -1,15 +1,13 @@
-"""How many pairs a parent replaces, on curves worked out by hand and on simulated seeds."""
+"""How many pairs of text are worth a score, on curves worked out by hand and on simulated seeds."""
 
 import math
 import random
 
 import numpy as np
-import pandas as pd
 import pytest
-from support.child_sizes import results_of
 
 from nmtlab.grids.results.statistics import Spread
-from nmtlab.thesis.shown.worth import monotone, replaced_pairs, size_with, worth
+from nmtlab.thesis.shown.worth import monotone, size_with, worth
 
 ALONE = {500: [5.0] * 3, 2000: [11.0] * 3, 8000: [17.0] * 3}  # 3 points for each doubling of the text
 
@@ -166,34 +164,3 @@ def test_the_interval_of_three_seeds_holds_the_truth_19_times_in_20(size, score,
         found = worth(simulated({size: score}, 0.6, draw)[size], size, alone)
         held += found.low <= replaced <= found.high
     assert held >= 0.95 * 200
-
-
-def test_a_table_has_a_line_for_each_parent_and_size_of_child():
-    scores = {
-        "gl-en (500)": {"BPE": [5.0] * 3, "BPE + unrelated parent": [5.0] * 3, "BPE + transfer": [11.0] * 3},
-        "gl-en (2,000)": {"BPE": [11.0] * 3, "BPE + transfer": [17.0, 17.0, None]},
-        "gl-en (10,000)": {"BPE": [16.0] * 3, "BPE + transfer": [None] * 3},
-        "qab-en (500)": {"BPE": [30.0] * 3, "BPE + distant relative": [40.0] * 3},  # one size is no curve
-        "Uyg-Eng": {"BPE": [3.0] * 3, "BPE + transfer": [6.0] * 3},
-    }
-    found = replaced_pairs(results_of("child-size", scores), "small")
-    assert found.drop(columns=["low", "high"]).to_numpy().tolist() == [
-        ["gl-en, LibreOffice", "BPE + unrelated parent", 500, "test-bleu", 3, 5.0, 0.0, 500, 10_000],
-        ["gl-en, LibreOffice", "BPE + transfer", 500, "test-bleu", 3, 11.0, 1500.0, 500, 10_000],
-        ["gl-en, LibreOffice", "BPE + transfer", 2000, "test-bleu", 2, 17.0, math.inf, 500, 10_000],
-    ]
-    assert found["low"].isna().tolist() == [False, False, True]
-
-
-def test_each_measure_has_a_curve_of_its_own():
-    scores = {"gl-en (500)": {"BPE": [5.0], "BPE + transfer": [11.0]}, "gl-en (2,000)": {"BPE": [11.0]}}
-    higher = {row: {name: [seeds[0] + 9] for name, seeds in of.items()} for row, of in scores.items()}
-    both = [results_of("child-size", scores, "dev-bleu"), results_of("child-size", higher, "test-bleu")]
-    found = replaced_pairs(pd.concat(both), "small")
-    assert found[["metric", "score", "replaced"]].to_numpy().tolist() == [
-        ["dev-bleu", 11.0, 1500.0], ["test-bleu", 20.0, 1500.0],
-    ]  # fmt: skip
-
-
-def test_without_results_there_are_no_lines():
-    assert replaced_pairs(results_of("child-size", {"gl-en (500)": {"BPE": [None]}}), "small").empty
