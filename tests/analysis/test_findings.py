@@ -12,7 +12,6 @@ from nmtlab.analysis.languages.movement import MOVEMENT
 from nmtlab.analysis.languages.shared_words import TYPES_OF_PARENT, WORDS_OF_PARENT
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.lexical_choice import LEXICAL_CHOICE
-from nmtlab.analysis.lexical.tokens import token_finding
 from nmtlab.analysis.states.projection import STATE_PROJECTION, WORD_PROJECTION
 from nmtlab.figures.words import listed, number, quoted
 
@@ -92,12 +91,6 @@ def test_an_analysis_says_what_it_found(analysis):
     if said.count("a: ") == 1 and found.columns[0] != "kind":
         many = pd.concat([found.assign(run=name) for name in "abcdef"])
         assert analysis.finding(many).endswith("and 2 more.")
-
-
-def test_the_least_sure_token_of_a_translation_is_named():
-    tokens = frame("piece probability rank", ("▁the", 0.9, 1), ("<unk>", 0.104, 3), ("s", 0.4, 2))
-    assert token_finding(tokens) == "Below 0.5 for 2 of 3 tokens; least sure of the unknown word (p 0.10, rank 3)."
-    assert token_finding(tokens[:0]) == ""
 
 
 def test_numbers_words_and_names_are_written_in_one_way():

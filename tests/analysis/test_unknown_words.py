@@ -8,7 +8,6 @@ from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_p
 from nmtlab.analysis.lexical.lexical_choice import (
     in_reference,
     reference_unknowns,
-    unknown_summary,
 )
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.runs.run import Run
@@ -58,22 +57,6 @@ def test_any_link_of_the_word_makes_it_right_and_without_links_nothing_is_known(
     assert [(row["linked"], row["correct"], row["same"]) for row in rows] == [(True, True, False), (False, False, True)]
 
 
-def test_the_summary_is_what_one_would_count():
-    frame = pd.DataFrame(
-        {
-            "run": ["tied"] * 4 + ["lex"],
-            "linked": [True, True, True, False, False],
-            "correct": [True, False, False, False, False],
-            "same": [True, False, False, True, False],
-        }
-    )
-    tied, lex = unknown_summary(frame).to_dict("records")
-    assert tied == {"run": "tied", "unknowns": 4, "linked": 0.75, "accuracy": pytest.approx(1 / 3), "same": 0.5}
-    assert lex["run"] == "lex"
-    assert lex["unknowns"] == 1
-    assert np.isnan(lex["accuracy"])
-
-
 # On a corpus that is translated word for word
 
 
@@ -101,9 +84,6 @@ def test_every_unknown_word_of_the_references_is_asked_about(run, tiny_corpus, l
                 expected.append((run.name, line, j, word, i, source.split()[i], True, i == j, False))
     assert list(frame.itertuples(index=False, name=None)) == expected
     assert 0 < len(frame) < sum(len(pair.target_words) for pair in pairs)
-    (summary,) = unknown_summary(frame).to_dict("records")
-    assert summary["unknowns"] == len(expected)
-    assert summary["accuracy"] == pytest.approx(np.mean([row[4] == row[2] for row in expected]))
 
 
 def test_a_limit_takes_the_first_lines(run, tiny_corpus, links):
@@ -118,7 +98,6 @@ def test_a_system_without_unknown_words_has_an_empty_table(tiny_corpus, tiny_rec
     frame = reference_unknowns(whole, tiny_corpus, "test", links)
     assert frame.empty
     assert "correct" in frame
-    assert unknown_summary(frame).empty
 
 
 def test_what_cannot_be_asked_is_refused(run, tiny_corpus, links, tmp_path):

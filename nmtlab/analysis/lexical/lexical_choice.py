@@ -64,20 +64,6 @@ def reference_unknowns(
     return _frame(run, rows)
 
 
-def unknown_summary(unknowns: pd.DataFrame) -> pd.DataFrame:
-    """Return how often the right word is copied.
-
-    Args:
-        unknowns: rows of `reference_unknowns`, of one run or several.
-
-    Returns:
-        A row for each run: `run`; `unknowns`, their number; `linked`, the share that have links; `accuracy`, the share
-        of the linked ones that are `correct` (missing if there are none); `same`, the share of all whose copy matches
-        the reference. Shares are from 0 to 1.
-    """
-    return pd.DataFrame([{"run": name, **_shares(rows)} for name, rows in unknowns.groupby("run", sort=False)])
-
-
 def in_reference(pair: WordPair, weights: np.ndarray) -> Iterator[dict[str, Any]]:
     """Yield the rows of `reference_unknowns` for one pair and the attention in it, (target words, source words)."""
     for j in np.flatnonzero(pair.unknown).tolist():
@@ -99,15 +85,6 @@ def _frame(run: Run, rows: Iterator[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
     frame.insert(0, "run", run.label)
     return frame
-
-
-def _shares(rows: pd.DataFrame) -> dict[str, float]:
-    return {
-        "unknowns": len(rows),
-        "linked": rows["linked"].mean(),
-        "accuracy": rows.loc[rows["linked"], "correct"].mean(),
-        "same": rows["same"].mean(),
-    }
 
 
 RARE = 10

@@ -9,7 +9,6 @@ import torch
 from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, scored_ids
 from nmtlab.figures.marks import with_tokens
 from nmtlab.figures.theme import COLOURS, FAINT, dressed, plain, readable
-from nmtlab.figures.words import number, quoted
 from nmtlab.search.topk import stable_topk
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 
@@ -57,17 +56,6 @@ def token_probabilities(system: RunOrSystem, source: str, target: str, top: int 
         }
     )
     return frame.sort_values("position", ignore_index=True)
-
-
-def token_finding(tokens: pd.DataFrame) -> str:
-    """Return of which token of a translation the system is least sure, from rows of `token_probabilities`."""
-    if tokens.empty:
-        return ""
-    least, unsure = tokens.loc[tokens["probability"].idxmin()], int((tokens["probability"] < _SURE).sum())
-    return (
-        f"Below {_SURE} for {unsure} of {len(tokens)} tokens; least sure of {quoted(least['piece'])} "
-        f"(p {number(least['probability'])}, rank {least['rank']})."
-    )
 
 
 def token_figure(tokens: pd.DataFrame) -> go.Figure:

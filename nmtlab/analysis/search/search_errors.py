@@ -115,17 +115,9 @@ def empty_bests(found: pd.DataFrame) -> list[int]:
     Args:
         found: rows of `search_errors`, of one run.
     """
-    return _by_gap(found[outcomes(found)["empty"] == 1])
-
-
-def missed_bests(found: pd.DataFrame) -> list[int]:
-    """Return the lines whose global best the beam misses, the widest miss first; arguments as of `empty_bests`."""
-    return _by_gap(found[outcomes(found)["errors"] == 1])
-
-
-def _by_gap(found: pd.DataFrame) -> list[int]:
-    gaps = found["exact_score"] - found["beam_score"]
-    return found.loc[gaps.sort_values(ascending=False, kind="stable").index, "line"].tolist()
+    empty = found[outcomes(found)["empty"] == 1]
+    gaps = empty["exact_score"] - empty["beam_score"]
+    return empty.loc[gaps.sort_values(ascending=False, kind="stable").index, "line"].tolist()
 
 
 SEARCH_ERRORS = Analysis(
