@@ -4,12 +4,15 @@ import shutil
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import CHRF
 from support.scripted_model import ScriptedModel
 
 from nmtlab.analysis.attribution.methods import prefix_erasure
 from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, dependence, repeats, source_share_figure
 from nmtlab.analysis.metrics import find_metric, value_of
 from nmtlab.runs.run import Run
+from nmtlab.search.searches import Sample
+from nmtlab.systems import open_system
 from nmtlab.text.segmentation.vocabulary import EOS
 
 SOURCE, TARGET = [7, 4, 5, EOS], [4, 6, 5, 4, EOS]
@@ -75,6 +78,13 @@ def test_the_list_begins_with_the_translation_that_depends_least_on_its_source(t
     assert view.frame["source_share"].is_monotonic_increasing
     assert view.frame["source_share"].between(0, 1).all()
     stored = SOURCE_SHARE.stored(run, corpus=tiny_corpus, split="dev", sample=4)
+    references = dict(enumerate(tiny_corpus.lines("dev", "en"), start=1))
+    system, chrf = open_system(run), CHRF()
+    for row in stored.itertuples():
+        ((*samples,),) = [of.texts for of in system.translate([row.source], search=Sample(run.recipe.search, 16))]
+        alike = [chrf.sentence_score(row.translation, [one]).score for one in samples]
+        assert row.agreement == pytest.approx(np.mean(alike))
+        assert row.chrf == pytest.approx(chrf.sentence_score(row.translation, [references[row.line]]).score)
     (trace,) = source_share_figure(stored.assign(run="whole")).data
     assert sorted(trace.x) == pytest.approx(sorted(100 * view.frame["source_share"]))
 

@@ -16,6 +16,8 @@ from nmtlab.analysis.access.findings import cited, percent
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import END, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.attribution.methods import erasure, prefix_erasure
+from nmtlab.evaluation.expected_utility import pairwise_chrf
+from nmtlab.evaluation.scores import chrf_metric
 from nmtlab.figures.theme import BELOW, SOLID, dressed, isolated, name_in_lines, styles
 from nmtlab.figures.words import listed
 from nmtlab.models.interface import Searchable
@@ -23,12 +25,14 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
+from nmtlab.search.searches import Sample
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.text.segmentation.vocabulary import EOS
 
 _NGRAM = 4
+_SAMPLES = 16
 
 
 def source_shares(
@@ -53,9 +57,10 @@ def source_shares(
         A row for each sentence that is not blank: `line` in the text, from 1; `source`; `translation`; `from_source`
         and `from_both`, by how many nats all its tokens together change, in absolute value, if each source token, and
         if each source token and each earlier target token, is erased alone (EOS never is); `source_share`, their ratio;
-        `log_prob`, of a token, in nats; `length_ratio`, tokens of translation to source, without EOS; and `repeats`,
-        how often its most frequent sequence of four words recurs beyond the source's (Raunak, Menezes and
-        Junczys-Dowmunt 2021).
+        `log_prob`, of a token, in nats; `length_ratio`, tokens of translation to source, without EOS; `repeats`, how
+        often its most frequent sequence of four words recurs beyond the source's (Raunak, Menezes and Junczys-Dowmunt
+        2021); `agreement`, its mean chrF with 16 samples of the model as references (Fomicheva et al. 2020); and
+        `chrf`, with the reference.
 
     Raises:
         CorpusError: no such split, or other languages.
@@ -64,15 +69,22 @@ def source_shares(
     run = in_direction(run, corpus)
     system = open_model(run, machine=machine)
     drawn = draw_sample(corpus, split, sample)
-    for line, source in zip(drawn.lines[start:], drawn.sources[start:], strict=True):
+    samples, chrf = Sample(run.recipe.search, _SAMPLES), chrf_metric()
+    for line, (source, reference) in zip(drawn.lines[start:], drawn.pairs[start:], strict=True):
         (found,) = system.translate([source])
         if not found.hypotheses:
             yield []
             continue
-        ids = system.pipeline.source_ids(source)
-        shown = {"line": line, "source": source, "translation": found.texts[0]}
+        ids, text = system.pipeline.source_ids(source), found.texts[0]
         numbers = dependence(system.model, ids, [*found.hypotheses[0].tokens, EOS])
-        yield [{**shown, **numbers, "repeats": repeats(found.texts[0], source)}]
+        (sampled,) = system.translate([source], search=samples)
+        likeness = pairwise_chrf([text, *sampled.texts])[0, 1:]
+        yield [
+            {
+                "line": line, "source": source, "translation": text, **numbers, "repeats": repeats(text, source),
+                "agreement": float(likeness.mean()), "chrf": chrf.sentence_score(text, [reference]).score,
+            }
+        ]  # fmt: skip
 
 
 def dependence(model: Searchable, source: list[int], target: list[int]) -> dict[str, float]:
@@ -101,7 +113,8 @@ def share_of_text(found: pd.DataFrame) -> float:
 
 def most_detached(found: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `source_shares`, with their `run`, by their source's share, the smallest first."""
-    first = ["run", "line", "source_share", "log_prob", "length_ratio", "repeats", "source", "translation"]
+    numbers = ["source_share", "log_prob", "length_ratio", "repeats", "agreement", "chrf"]
+    first = ["run", "line", *numbers, "source", "translation"]
     return found.sort_values("source_share", kind="stable", ignore_index=True)[first]
 
 
@@ -141,8 +154,8 @@ SOURCE_SHARE = Analysis(
     source_shares,
     source="Lee et al. 2018; Voita, Sennrich and Titov 2021; Raunak, Menezes and Junczys-Dowmunt 2021",
     needs=(NEURAL, END, WEIGHTS),
-    version=1,
-    columns=("line", "source", "translation", "source_share", "log_prob", "length_ratio", "repeats"),
+    version=2,
+    columns=tuple("line source translation source_share log_prob length_ratio repeats agreement chrf".split()),
     metrics=(Metric("source-share", "share from the source", read=share_of_text),),
     table=most_detached,
     figure=source_share_figure,

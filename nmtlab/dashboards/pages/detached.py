@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from nmtlab.analysis.access.findings import legible
+from nmtlab.analysis.attribution.signs import signs_view
 from nmtlab.analysis.attribution.source_share import SOURCE_SHARE, most_detached, source_share_figure
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.fold import Fold
@@ -40,7 +41,8 @@ _READ = (
 )
 _NAMES = {
     "run": "run", "line": "line", "source_share": "from the source", "log_prob": "log p per token",
-    "translation": "translation", "source": "source", "length_ratio": "length ratio", "repeats": "repeated 4-grams",
+    "chrf": "chrF", "translation": "translation", "source": "source", "length_ratio": "length ratio",
+    "repeats": "repeated 4-grams", "agreement": "chrF with samples",
 }  # fmt: skip
 
 
@@ -54,16 +56,22 @@ class DetachedPage(Page):
         self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
         self.table = Table("Translations that depend least on their source first: select one", "one", "30em")
         self.selection = Selection(PAGE, (), (self.table,))
+        self.trusted, self.signs, self.numbers = Answer(), Chart(), Table("In numbers", height="14em")
         self.chart.on_click(lambda point: self.table.choose([_key(point["meta"], point["customdata"][0])]))
         state = {"runs": self.runs.table, "text": self.text, "line": self.table, "selected": self.selection}
         sections = [
             Section(("runs",), (), self._offer),
-            Section(("runs", "text"), (self.work, self.answer, self.chart, self.table, self.hint), self._show),
+            Section(
+                ("runs", "text"),
+                (self.work, self.answer, self.chart, self.table, self.hint, self.trusted, self.signs, self.numbers),
+                self._show,
+            ),
             Section(("runs", "text", "line"), (self.selection,), self._offer_tokens),
         ]
         body = [
             self.answer, self.work, self.chart, self.selection, self.hint,
             Fold("list", "Which translations depend least on their source?", self.table, opened=True),
+            Fold("signs", "Which sign finds the bad translations?", self.trusted, self.signs, self.numbers),
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, [self.runs, self.text], self.runs.refresh)
 
@@ -110,6 +118,10 @@ class DetachedPage(Page):
             self.chart.show(with_subtitle(source_share_figure(found), subtitle))
             shown = self._listed["translation"].map(legible)
             self.table.show(self._listed.assign(translation=shown)[list(_NAMES)].rename(columns=_NAMES))
+            trusted = signs_view(found)
+            self.trusted.say(trusted.finding)
+            self.signs.show(with_subtitle(trusted.figure, subtitle))
+            self.numbers.show(trusted.frame.round(2))
 
     def _offer_tokens(self) -> None:
         text = self.text.text
