@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -51,13 +52,16 @@ def corpus_score(metric: Metric) -> Callable[[list[float]], float]:
     return lambda sums: metric._compute_score_from_stats(sums).score
 
 
+@lru_cache(maxsize=1)
 def drawn_test_sets(sentences: int, draws: int = 1000) -> np.ndarray:
     """Return how often each sentence is in each of the resampled test sets, which are the same in every call.
 
     Returns:
-        (draws, sentences), whole numbers.
+        (draws, sentences), whole numbers, read-only: drawing takes longer than most of what is done with them.
     """
-    return np.random.default_rng(_SEED).multinomial(sentences, np.full(sentences, 1 / sentences), size=draws)
+    drawn = np.random.default_rng(_SEED).multinomial(sentences, np.full(sentences, 1 / sentences), size=draws)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def resampled_scores(statistics: np.ndarray, score: Callable[[list[float]], float], draws: int = 1000) -> np.ndarray:
