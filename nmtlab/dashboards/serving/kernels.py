@@ -102,7 +102,8 @@ def _import_pages() -> None:
 
     from nmtlab.dashboards.frame.about import pages
 
-    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell"):
+    sys.modules["debugpy"] = None  # type: ignore[assignment]  # each kernel would import it, and nobody debugs a page
+    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.debugger", "psutil"):
         import_module(module)
     register_comm_target()  # as on import in a kernel: a browser then asks once for all widgets, not for each
     pages()
