@@ -12,7 +12,7 @@ from nmtlab.dashboards.serving.server import _WIDGETS
 def test_the_script_has_every_part_that_voila_asks_for_at_its_start_and_of_each_extension():
     script = parts(_WIDGETS)
     base = next(path for path in map(Path, collect_static_paths(["voila"], "base")) if (path / "voila.js").exists())
-    names = [name for name in re.findall(r"\.e\((\d+)\)", (base / "voila.js").read_text())]
+    names = re.findall(r"\.e\((\d+)\)", (base / "voila.js").read_text())
     there = [base / f"{name}.voila.js" for name in names if (base / f"{name}.voila.js").exists()]
     assert len(there) > 30
     assert all(f"push([[{file.name.split('.')[0]}" in script for file in there)
