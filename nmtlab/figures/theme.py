@@ -95,7 +95,7 @@ def dressed(figure: go.Figure, title: str, height: int = 420) -> go.Figure:
         font_size=14, selector={"font_size": 16}
     )  # `make_subplots` makes them as large as a title
     above = figure.layout.margin.t or _LINE * (2 + title.count("<br>")) + _above_panels(figure)
-    return _titled(figure.update_layout(template=_TEMPLATE, height=height, margin_t=above), title)
+    return _titled(figure, title, template=_TEMPLATE, height=height, margin_t=above)
 
 
 def with_subtitle(figure: go.Figure, text: str) -> go.Figure:
@@ -107,16 +107,17 @@ def with_subtitle(figure: go.Figure, text: str) -> go.Figure:
     """
     title, earlier, _ = figure.layout.title.text.partition(_SUBTITLE)
     grown = _LINE * (bool(text) - bool(earlier))
-    figure.update_layout(margin_t=figure.layout.margin.t + grown, height=figure.layout.height + grown)
-    return _titled(figure, title + (f"{_SUBTITLE}{escape(isolated(text), quote=False)}</span>" if text else ""))
+    below = f"{_SUBTITLE}{escape(isolated(text), quote=False)}</span>" if text else ""
+    height, above = figure.layout.height + grown, figure.layout.margin.t + grown
+    return _titled(figure, title + below, height=height, margin_t=above)
 
 
 _SUBTITLE = "<br><span style='font-size:13px;font-weight:400;fill-opacity:0.75'>"  # plotly's stands far below the title
 
 
-def _titled(figure: go.Figure, title: str) -> go.Figure:
+def _titled(figure: go.Figure, title: str, **layout: object) -> go.Figure:
     """Return a figure with its title at its top; plotly centres the lines of a title, so that the first needs room."""
-    return figure.update_layout(title={"text": title, "pad": {"t": 13 + _LINE // 2 * title.count("<br>")}})
+    return figure.update_layout(title={"text": title, "pad": {"t": 13 + _LINE // 2 * title.count("<br>")}}, **layout)
 
 
 _LINE = 21  # pixels of a title's line

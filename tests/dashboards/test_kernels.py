@@ -78,6 +78,8 @@ def test_forked_kernels_share_what_is_imported_but_neither_widgets_nor_their_env
         for number, kernel in enumerate(kernels):
             assert kernel.ask("__import__('os').environ['NMTLAB_SOME']") == str(number)
             assert kernel.ask("'nmtlab.dashboards.pages.attention' in __import__('sys').modules") == "True"
+            # a browser asks there for the state of all widgets at once
+            assert kernel.ask("'jupyter.widget.control' in __import__('comm').get_comm_manager().targets") == "True"
             assert kernel.ask("len(__import__('sys').modules['ipywidgets.widgets.widget']._instances)") == "0"
         kernels[0].end()
         kernels[1].end(now=True)

@@ -57,21 +57,22 @@ def heatmaps(
     """
     runs = list(dict.fromkeys(weights["run"]))
     heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
-    sources, targets = ([_pieces(matrix, side) for matrix in heads] for side in ("source", "target"))
+    both = [(_ordered(matrix, "source"), _ordered(matrix, "target")) for matrix in heads]
+    sources, targets = ([_pieces(tokens) for tokens in side] for side in zip(*both, strict=True))
     grid = _grid(runs, sources, targets)
     tokens: dict[str, tuple[Side, list[str]]] = {}
     traces, layout, names = [], {}, []
-    for place, (run, matrix) in enumerate(zip(runs, heads, strict=True)):
+    for place, (run, matrix, (source, target)) in enumerate(zip(runs, heads, both, strict=True)):
         linked = sorted(links.get(run, ()) if isinstance(links, Mapping) else links)
         across, down = grid.domains(place)
         x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
-        for trace in (_heatmap(matrix, look, not place), _rings(linked, not place and bool(linked))):
+        for trace in (_heatmap(matrix, source, target, look, not place), _rings(linked, not place and bool(linked))):
             traces.append(trace | {"xaxis": x, "yaxis": y})
         first = place % grid.columns == 0
         title = {"title": {"text": "target"}} if first else {"showticklabels": not _alike(targets)}
         layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
-        tokens |= {x: ("source", _tokens(matrix, "source")), y: ("target", _tokens(matrix, "target"))}
+        tokens |= {x: ("source", _tokens(source)), y: ("target", _tokens(target))}
         names.append(_RUN | {"text": name_in_lines(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
     figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
     return _framed(with_tokens(figure, tokens), grid, look.title)
@@ -144,10 +145,12 @@ def _letters(width: float) -> int:
     return int(width * _WIDTH / _LETTER)
 
 
-def _heatmap(weights: pd.DataFrame, look: Look, scale: bool) -> dict[str, object]:
-    """Return the weights of one head as a trace, with or without the colour scale."""
+def _heatmap(
+    weights: pd.DataFrame, source: pd.DataFrame, target: pd.DataFrame, look: Look, scale: bool
+) -> dict[str, object]:
+    """Return the weights of one head between the tokens of both sides as a trace, with or without the colour scale."""
     grid = weights.pivot(index="target_position", columns="source_position", values="weight")
-    sources, targets = (_facts(weights, side) for side in ("source", "target"))
+    sources, targets = _facts(source), _facts(target)
     return {
         "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index,
         "zmin": look.low, "zmax": look.high,
@@ -182,24 +185,27 @@ def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | N
     return of_layer.assign(weight=means).query("head == 1")
 
 
-def _facts(weights: pd.DataFrame, side: str) -> list[str]:
-    """Return the pieces of a side with their counts."""
-    pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-    both = zip(readable(pieces[f"{side}_piece"]), pieces[f"{side}_count"], strict=True)
+def _ordered(weights: pd.DataFrame, side: str) -> pd.DataFrame:
+    """Return the tokens of a side in order: `piece`, `count`, and whether it is `unknown` to the system."""
+    ordered = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
+    return pd.DataFrame({fact: ordered[f"{side}_{fact}"] for fact in ("piece", "count", "unknown")})
+
+
+def _facts(tokens: pd.DataFrame) -> list[str]:
+    """Return the pieces with their counts."""
+    both = zip(readable(tokens["piece"]), tokens["count"], strict=True)
     return [f"{plain(piece)} ({count:,}×)" for piece, count in both]
 
 
-def _pieces(weights: pd.DataFrame, side: str) -> list[str]:
-    """Return the pieces of a side in order, those that are UNK to the system in bold."""
-    pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-    both = zip(readable(pieces[f"{side}_piece"]), pieces[f"{side}_unknown"], strict=True)
+def _pieces(tokens: pd.DataFrame) -> list[str]:
+    """Return the pieces, those that are UNK to the system in bold."""
+    both = zip(readable(tokens["piece"]), tokens["unknown"], strict=True)
     return [f"<b>{plain(piece)}</b>" if unknown else plain(piece) for piece, unknown in both]
 
 
-def _tokens(weights: pd.DataFrame, side: str) -> list[str]:
-    """Return the tokens of a side in order; one that is compared is `this, not that`."""
-    pieces = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")[f"{side}_piece"]
-    return [piece.partition(", not ")[0] for piece in pieces]
+def _tokens(tokens: pd.DataFrame) -> list[str]:
+    """Return the tokens; one that is compared is `this, not that`."""
+    return [piece.partition(", not ")[0] for piece in tokens["piece"]]
 
 
 def _alike(sides: list[list[str]]) -> bool:

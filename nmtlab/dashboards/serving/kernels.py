@@ -98,11 +98,14 @@ def _import_pages() -> None:
     from importlib import import_module
 
     import plotly.graph_objects as go
+    from ipywidgets import register_comm_target
 
     from nmtlab.dashboards.frame.about import pages
 
-    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell"):
+    sys.modules["debugpy"] = None  # type: ignore[assignment]  # each kernel would import it, and nobody debugs a page
+    for module in ("ipykernel.kernelapp", "ipykernel.zmqshell", "ipykernel.debugger", "psutil"):
         import_module(module)
+    register_comm_target()  # as on import in a kernel: a browser then asks once for all widgets, not for each
     pages()
     go.Figure([go.Scatter(), go.Bar(), go.Heatmap()]).to_json()  # plotly imports its classes when they are first used
 

@@ -22,6 +22,7 @@ from nmtlab.dashboards.frame.log import VARIABLE
 from nmtlab.dashboards.serving.culling import Kernels
 from nmtlab.dashboards.serving.handlers import NoPage, Page, refusals
 from nmtlab.dashboards.serving.kernels import forks, kernel_spec
+from nmtlab.dashboards.serving.parts import parts
 from nmtlab.dashboards.serving.start import Start, StartPage
 from nmtlab.dashboards.widgets.chart import PLOTLY, SERVED
 from nmtlab.dashboards.widgets.glossary import glossary, glossary_document
@@ -138,7 +139,7 @@ def serve(workspace: Workspace, address: Address, token: str, warm: int, open_br
 
 
 def _write_share(share: Path, socket: Path) -> None:
-    """Write Voila's template and the pages' kernel; plotly's script and the glossary are files that browsers cache."""
+    """Write Voila's template and the pages' kernel; large scripts and the glossary are files that browsers cache."""
     shutil.copytree(_SHARE, share)
     kernel = share / "kernels/python3"
     kernel.mkdir(parents=True)
@@ -146,6 +147,7 @@ def _write_share(share: Path, socket: Path) -> None:
     static = share / "voila/templates/nmtlab/static"
     static.mkdir()
     shutil.copyfile(PLOTLY, static / "plotly.min.js")
+    (static / "parts.js").write_text(parts(_WIDGETS), encoding="utf-8")
     (static / "glossary.html").write_text(glossary_document(glossary()), encoding="utf-8")
 
 

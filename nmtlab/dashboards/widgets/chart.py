@@ -45,7 +45,7 @@ class Chart(anywidget.AnyWidget):
     """A widget that shows a plotly figure."""
 
     _esm = SCHEME + (_HERE / "chart.js").read_text(encoding="utf-8")
-    spec = traitlets.Unicode(go.Figure().to_json()).tag(sync=True)
+    spec = traitlets.Unicode('{"data": [], "layout": {}}').tag(sync=True)
     marks = traitlets.Unicode("[]").tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
 
@@ -74,7 +74,8 @@ class Chart(anywidget.AnyWidget):
 
     def clear(self) -> None:
         """Show nothing."""
-        self.show(go.Figure())
+        if self.figure.data:
+            self.show(go.Figure())
         self.layout.display = "none"
 
     def on_click(self, answer: Callable[[dict[str, Any]], None]) -> None:
