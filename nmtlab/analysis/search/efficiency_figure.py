@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from nmtlab.analysis.search.translation_speed import NOISE, SETTING
 from nmtlab.figures.theme import BELOW, COLOURS, DASHES, FAINT, SOLID, dressed, log_axis, name_in_lines, styles
@@ -24,6 +25,7 @@ _CHANGES: Mapping[str, str] = {
 }  # fmt: skip
 """Settings that lines between two points change, with their names."""
 
+_WIDTHS = [0.7, 0.3]
 _SYMBOLS = {"cpu": "circle-open", "gpu": "diamond-open"}
 
 
@@ -42,21 +44,23 @@ def efficiency_figure(
             copies its input, and rows without a cost above 0, are not drawn.
         cost: column of `COSTS`.
         title: what was measured.
-        published: systems measured elsewhere, as of `published_efficiency`, drawn in grey behind BLEU.
+        published: systems measured elsewhere, as of `published_efficiency`, drawn in grey beside BLEU.
         chosen: key of the row to mark.
         score: column of `SCORES`.
     """
-    figure = go.Figure()
     measured = measured[(measured["engine"] != "echo") & (measured[cost] > 0) & measured[score].notna()]
     faint = pd.DataFrame(columns=["processor", cost])
     if published is not None and score == "bleu":
         faint = published.dropna(subset=cost)
+    panels = 2 if len(faint) else 1  # scores of another text would squeeze those of this one
+    figure = make_subplots(1, panels, column_widths=_WIDTHS[:panels], horizontal_spacing=0.1)
     for processor, systems in faint.groupby("processor"):
         figure.add_scatter(
             x=systems[cost], y=systems["bleu"], mode="markers", name=f"WNMT 2018, {processor.upper()}",
             marker={"symbol": _SYMBOLS[processor], "size": 8, "color": FAINT}, text=systems["system"],
             hovertemplate="%{text}: BLEU %{y:.2f}, %{x:,.4~g}<br>on another text and machine"
             f"<extra>WNMT 2018, {processor.upper()}</extra>",
+            row=1, col=2,
         )  # fmt: skip
     for (change, name), dash in zip(_CHANGES.items(), DASHES, strict=True):
         _add_changes(figure, list(_changed(measured, change)), (cost, score, change), name, dash)
@@ -71,13 +75,10 @@ def efficiency_figure(
         x=ring[cost], y=ring[score], mode="markers", name="selected", showlegend=False, hoverinfo="skip",
         marker={"symbol": "circle-open", "size": 20, "color": COLOURS[6], "line": {"width": 2}},
     )  # fmt: skip
-    axes = [log_axis(costs) for costs in ([*measured[cost], *faint[cost]], measured[cost])]
-    ticks = {value: text for axis in axes for value, text in zip(axis["tickvals"], axis["ticktext"], strict=True)}
-    figure.update_xaxes(
-        title_text=COSTS[cost], type="log", tickmode="array", tickvals=[*ticks], ticktext=[*ticks.values()]
-    )
-    figure.update_yaxes(title_text=SCORES[score])
-    figure.update_layout(legend=BELOW, margin_b=130)
+    figure.update_yaxes(title_text=SCORES[score], col=1)
+    for panel, costs in enumerate((measured[cost], faint[cost])[:panels], start=1):
+        figure.update_xaxes(title_text=COSTS[cost] if panel == 1 else "WNMT 2018", **log_axis(costs), col=panel)
+    figure.update_layout(legend=BELOW, margin_b=150)
     return dressed(figure, title, 560)
 
 

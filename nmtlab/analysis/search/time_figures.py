@@ -37,7 +37,7 @@ def parts_figure(times: pd.DataFrame, title: str) -> go.Figure:
             hovertemplate=f"{part}: %{{x:.3g}} ms of a sentence, %{{customdata:.1%}} of the time<extra>%{{y}}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", legend=BELOW | {"traceorder": "normal"}, margin_b=140)
-    figure.update_xaxes(title_text="time per sentence, ms")
+    figure.update_xaxes(title_text="processor time per sentence, ms")
     figure.update_yaxes(autorange="reversed")
     return dressed(figure, title, 260 + 50 * len(each))
 
@@ -68,7 +68,7 @@ def steps_figure(times: pd.DataFrame, title: str) -> go.Figure:
                 showlegend=panel == 1, row=panel, col=1,
             )  # fmt: skip
     figure.update_yaxes(title_text="hypotheses", row=1, rangemode="tozero")
-    figure.update_yaxes(title_text="time, ms", row=2, rangemode="tozero")
+    figure.update_yaxes(title_text="processor time, ms", row=2, rangemode="tozero")
     figure.update_xaxes(title_text="step", row=2)
     figure.update_layout(legend=BELOW, margin_b=110)
     return dressed(figure, title, 520)
@@ -103,14 +103,14 @@ def sentences_figure(times: pd.DataFrame, title: str) -> go.Figure:
             x=milliseconds.quantile([0.5, 0.95]), y=[0.5, 0.95], mode="markers", legendgroup=name, showlegend=False,
             name=name_in_lines(name), marker={"size": 10, "color": looks[name]["color"]},
         )  # fmt: skip
-    figure.update_xaxes(title_text="time of a sentence alone, ms", **log_axis(1000 * alone["seconds"]))
+    figure.update_xaxes(title_text="processor time of a sentence alone, ms", **log_axis(1000 * alone["seconds"]))
     figure.update_yaxes(title_text="share of sentences", tickformat=".0%", range=[0, 1.02])
     figure.update_layout(legend=BELOW, margin_b=110)
     return dressed(figure, title, 460)
 
 
 def sentences_finding(times: pd.DataFrame) -> str:
-    """Return the median and the 95th percentile of the time of a sentence that is translated alone."""
+    """Return the median and the 95th percentile of the processor time of a sentence that is translated alone."""
     said = []
     for name, rows in _systems(times, "sentence"):
         half, most = 1000 * rows["seconds"].quantile([0.5, 0.95])

@@ -1,7 +1,8 @@
 """Where the time of a translation goes: by part of the network, by step, and by sentence.
 
 After the profiles of Senellart et al. (2018, Figure 2) and the step times of Hoang et al. (2018, Figure 2). Everything
-is measured with one thread.
+is measured with one thread: on a CPU in processor time, which is the time on the clock of an idle machine, and which
+other work hardly lengthens; on a GPU on the clock.
 """
 
 import re
@@ -57,7 +58,7 @@ class _Clock:
         self.seconds: Counter[str] = Counter()
         self.calls = Counter({SEARCH: 1})
         self.steps: list[tuple[int, float]] = []
-        self.since = self._now()
+        self.since = _now(device)
 
     def enter(self, part: str) -> None:
         self._charge()
@@ -73,14 +74,9 @@ class _Clock:
         self.steps.append((rows, self.since))
 
     def _charge(self) -> None:
-        now = self._now()
+        now = _now(self._device)
         self.seconds[self._begun[-1]] += now - self.since
         self.since = now
-
-    def _now(self) -> float:
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-        return time.perf_counter()
 
 
 def time_parts(system: System, lines: Sequence[str]) -> dict[str, Part]:
@@ -129,13 +125,13 @@ def time_sentences(system: System, lines: Sequence[str]) -> pd.DataFrame:
     Returns:
         Rows in order, with `words` of the source, separated by white space, and `seconds`.
     """
-    rows = []
+    rows, device = [], _device(system)
     with _one_thread():
         system.translate(lines[:1])
         for line in lines:
-            start = time.perf_counter()
+            start = _now(device)
             system.translate([line])
-            rows.append((len(line.split()), time.perf_counter() - start))
+            rows.append((len(line.split()), _now(device) - start))
     return pd.DataFrame(rows, columns=["words", "seconds"])
 
 
@@ -144,10 +140,8 @@ def _timed(system: System) -> Iterator[_Clock]:
     """Time the parts of a system's network, by hooks that are removed at the end."""
     model = system.model
     with _one_thread(), ExitStack() as hooks:
-        if not isinstance(model, TranslationModel):
-            clock = _Clock(torch.device("cpu"))
-        else:
-            clock = _Clock(model.device)
+        clock = _Clock(_device(system))
+        if isinstance(model, TranslationModel):
             for name, module in model.named_modules():
                 if part := next((part for part, names in _MODULES.items() if re.fullmatch(names, name)), None):
                     _hook(module, part, clock, hooks)
@@ -179,6 +173,18 @@ def _wrap(model: nn.Module, name: str, part: str, clock: _Clock, hooks: ExitStac
 
     setattr(model, name, timed)
     hooks.callback(delattr, model, name)
+
+
+def _device(system: System) -> torch.device:
+    return system.model.device if system.model else torch.device("cpu")
+
+
+def _now(device: torch.device) -> float:
+    """Return a moment, in seconds."""
+    if device.type != "cuda":
+        return time.process_time()
+    torch.cuda.synchronize(device)
+    return time.perf_counter()
 
 
 @contextmanager

@@ -193,10 +193,10 @@ def where_time_goes(
         options: the first of `batch_tokens` counts, and not `threads`.
 
     Returns:
-        Rows with the settings, the place of `efficiency`, `kind`, `item`, `count` and `seconds`. Of the kind `part` are
-        the parts of the network (`time_parts`), with their number of calls; of the kind `step` the steps of one batch
-        (`time_steps`), with the number of rows; of the kind `sentence` the first 100 sentences, translated one by one,
-        with their number of words. CTranslate2 has one part and no steps.
+        Rows with the settings, the place of `efficiency`, `kind`, `item`, `count` and `seconds` of processor time. Of
+        the kind `part` are the parts of the network (`time_parts`), with their number of calls; of the kind `step` the
+        steps of one batch (`time_steps`), with the number of rows; of the kind `sentence` the first 100 sentences,
+        translated one by one, with their number of words. CTranslate2 has one part and no steps.
 
     Raises:
         NmtlabError: as of `efficiency`.
