@@ -7,7 +7,7 @@ other work hardly lengthens; on a GPU on the clock.
 
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class _Clock:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._begun = [SEARCH]
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
         self.calls = Counter({SEARCH: 1})
         self.steps: list[tuple[int, float]] = []
         self.since = _now(device)

@@ -241,7 +241,7 @@ def _common(found: pd.DataFrame) -> list[str]:
 
 def _measured(found: pd.DataFrame) -> str:
     """Say how some lines were measured."""
-    load = found["load_average"].max()
+    load = found.loc[found["engine"] != "echo", "load_average"].max()
     beside = (
         f" Other work ran on the machine (load average {load:.1f}): take processor time, and ratios."
         if load > _IDLE
