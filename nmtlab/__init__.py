@@ -27,6 +27,7 @@ _ROOMS = {
     "import_text": "nmtlab.text.importers.text",
     "list_runs": "nmtlab.runs.listing",
     "open_corpus": "nmtlab.text.corpora.corpus",
+    "open_fastest": "nmtlab.interchange.engine",
     "open_run": "nmtlab.runs.listing",
     "open_system": "nmtlab.systems",
     "recipe_names": "nmtlab.recipe",

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.analysis.search.translation_speed import NOISE, SETTING, Options, Way, frontier, medians, new_file
+from nmtlab.analysis.search.translation_speed import (
+    NOISE,
+    SETTING,
+    Options,
+    Way,
+    marked,
+    medians,
+    new_file,
+    times_file,
+    where_time_goes,
+)
 from nmtlab.analysis.search.translation_speed import efficiency as measure
 from nmtlab.cli.options import Source, Split, Target, numbers, open_text, write_csv
 from nmtlab.cli.tables import print_table
@@ -27,6 +37,9 @@ def efficiency(
     beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,4",
     batches: Annotated[str, typer.Option(help="Sizes of decoding batches: padded source tokens times beam.")] = "8192",
     threads: Annotated[str, typer.Option(help="Numbers of CPU threads.")] = "1,2",
+    shortlists: Annotated[
+        str, typer.Option(help="Most frequent target types to choose from, the rest never; 0 for all.")
+    ] = "0",
     rounds: Annotated[int, typer.Option(min=1, help="Number of interleaved rounds.")] = 2,
     output: Annotated[
         Path | None,
@@ -40,8 +53,9 @@ def efficiency(
 ) -> None:
     """Measure BLEU against time, memory and size, as in the efficiency task of WNMT 2018.
 
-    Each measurement runs in a separate process; the time for an empty input is subtracted. Keep the machine otherwise
-    idle.
+    Each measurement runs in a separate process; the time for an empty input is subtracted. What copies the source is
+    measured beside the runs. A second file, FILE.times.csv, has the time by part of the network, by step and by
+    sentence, with one thread. Keep the machine otherwise idle.
     """
     workspace, ways = Workspace.find(), _ways(engines)
     first, *others = (open_run(name, workspace) for name in runs)
@@ -50,20 +64,21 @@ def efficiency(
         numbers(given, int, option, 1)
         for given, option in ((beams, "--beams"), (batches, "--batches"), (threads, "--threads"))
     )
-    options = Options(ways, beam_sizes, batch_tokens, counts)
+    options = Options(ways, beam_sizes, batch_tokens, counts, numbers(shortlists, int, "--shortlists", 0))
     measured = measure([first, *others], text, options, split, rounds, print)
     output = output or new_file(workspace, text.name, split)
     write_csv(measured, output)
-    shown = ["seconds", "processor_seconds", "words_per_second", "memory_mib", "size_mib", "bleu"]
-    found = medians(measured)
-    found["frontier"] = frontier(found, "seconds", margin=NOISE).map({True: "*", False: ""})
+    write_csv(where_time_goes([first, *others], text, options, split, print), times_file(output))
+    shown = ["seconds", "processor_seconds", "words_per_second", "memory_mib", "size_mib", "bleu", "chrf"]
+    found = marked(medians(measured), "seconds")
+    found["frontier"] = found["frontier"].map({True: "*", False: ""})
     printed = found[[*SETTING, *shown, "frontier"]]
     rows = printed.map(_number).to_numpy().tolist()
     better = f"*: more than {NOISE:g} BLEU better than the faster ones with *"
     print_table(f"Medians over rounds on {text.name} {split}; {better}", list(printed.columns), rows, {*shown})
     if (found["seconds"] < found["load_seconds"] / 5).any():
         print("  some settings take less than a fifth of their loading time: measure these on a longer text")
-    print(f"all measurements: {output}")
+    print(f"all measurements: {output}, {times_file(output)}")
 
 
 def _number(value: object) -> str:

@@ -6,9 +6,11 @@ from typing import Literal, NamedTuple
 from nmtlab.device import choose_device
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.conversion import can_keep
-from nmtlab.interchange.served import check_served
+from nmtlab.interchange.served import check_served, open_served
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
+from nmtlab.systems import open_system
+from nmtlab.translation import System
 
 Engine = Literal["nmtlab", "ctranslate2"]
 
@@ -55,6 +57,21 @@ def choose_engine(
     if choose_device(machine).type != "cpu":
         return Choice("nmtlab", "there is a GPU")
     return Choice("ctranslate2", "greedy search finds the same translations there, and sooner")
+
+
+def open_fastest(
+    run: Run, search: SearchSettings | None = None, machine: MachineSettings | None = None
+) -> tuple[System, Choice]:
+    """Open a run with the engine that `choose_engine` chooses, and say which and why; arguments as of `open_system`.
+
+    Raises:
+        RunError: as of `open_system`.
+    """
+    search, machine = search or run.recipe.search, machine or MachineSettings()
+    choice = choose_engine("auto", run, search, machine, [])
+    if choice.engine == "ctranslate2":
+        return open_served(run, search=search, machine=machine), choice
+    return open_system(run, search, machine=machine), choice
 
 
 def _in_half(run: Run) -> bool:

@@ -280,7 +280,7 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         embedded = self.decoder.embed(self.target_embedding.table(token), state.position)
         imposed = _by_layer(attention, len(self.decoder.layers))
         x, past, weights = self.decoder.step(embedded, state.memory, state.past, imposed)
-        log_probs = widened(self.output(x, state.output)).log_softmax(-1)
+        log_probs = self.next_log_probs(x, state.output)
         after = ConvState(state.output, state.memory, past, state.position + 1)
         return Step(log_probs, after, widened(weights).unsqueeze(3) if record else None)
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.errors import RunError
+from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD, UNK
 
@@ -319,6 +320,10 @@ class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspecta
         """Codes of the languages that are used where none are given: the first ones at first; empty if not known."""
         sources, targets = (next(iter(codes), "") for codes in self.language_codes)
         return self._default or (sources, targets)
+
+    def next_log_probs(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
+        """Return log-probabilities, (..., C), of the next token for states, (..., D); `table` as of `output`."""
+        return widened(self.output(states, table)).log_softmax(-1)
 
     def directed(self, source: str, target: str) -> Self:
         self.check_languages(source, target)

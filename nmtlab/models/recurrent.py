@@ -277,7 +277,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         imposed = None if attention is None else attention[0, :, :, 0]
         state, weights = self._advance(state, self._project(token), nothing, nothing, imposed)
         read = self._read(state.h_tilde, _mixed(weights, state.attended))
-        log_probs = self.output(read, state.output).log_softmax(-1)
+        log_probs = self.next_log_probs(read, state.output)
         return Step(log_probs, state, weights[None, :, :, None] if record else None)
 
     def forward(self, batch: Batch[Tensor], memory: RecurrentMemory | None = None) -> Tensor:

@@ -256,7 +256,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
         x, after, seen = self._read(state, self._embed_target(token, state.language, state.position), record, attention)
-        log_probs = state.slots.spread(widened(self.output(x, state.output)).log_softmax(-1))
+        log_probs = state.slots.spread(self.next_log_probs(x, state.output))
         return Step(log_probs, after, widened(torch.stack(seen)).transpose(2, 3) if seen else None)
 
     def _read(

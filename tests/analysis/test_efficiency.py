@@ -7,10 +7,21 @@ import pytest
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.search.translation_speed import COLUMNS, Options, efficiency, frontier, medians, stored_efficiency
+from nmtlab.analysis.search.translation_speed import (
+    COLUMNS,
+    TIMED,
+    Options,
+    efficiency,
+    frontier,
+    medians,
+    stored_efficiency,
+    stored_times,
+    times_file,
+    where_time_goes,
+)
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
-from nmtlab.evaluation.scores import bleu
+from nmtlab.evaluation.scores import bleu, chrf
 from nmtlab.recipe import SearchSettings
 from nmtlab.workspace import Workspace
 
@@ -31,18 +42,42 @@ def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
     measured = efficiency([run], tiny_corpus, Options(ways, [1], [500], [1]), rounds=2, on_measured=told.append)
     assert list(measured.columns) == COLUMNS
     assert measured[["engine", "round"]].to_numpy().tolist() == [
-        ["nmtlab", 1], ["ctranslate2", 1], ["nmtlab", 2], ["ctranslate2", 2],
+        ["nmtlab", 1], ["ctranslate2", 1], ["echo", 1], ["nmtlab", 2], ["ctranslate2", 2], ["echo", 2],
     ]  # fmt: skip
-    assert len(told) == 4
+    assert len(told) == 6
     lines = translations(run, tiny_corpus, "test", SearchSettings(beam_size=1))
     expected = bleu(lines, tiny_corpus.references("test"))
-    assert measured["bleu"].tolist() == pytest.approx([expected.value] * 4)
-    assert set(measured["signature"]) == {expected.signature}
+    copies = measured["engine"] == "echo"
+    assert measured.loc[~copies, "bleu"].tolist() == pytest.approx([expected.value] * 4)
+    copied = bleu(list(tiny_corpus.lines("test", "de")), tiny_corpus.references("test"))
+    assert measured.loc[copies, "bleu"].tolist() == pytest.approx([copied.value] * 2)
+    assert measured["chrf"].iloc[0] == pytest.approx(chrf(lines, tiny_corpus.references("test")).value)
+    assert (measured.loc[~copies, ["bleu_margin", "chrf_margin"]] > 0).all(axis=None)
+    assert measured["signature"].str.endswith(expected.signature.partition("|")[2]).all()
     assert set(measured["words"]) == {sum(len(line.split()) for line in tiny_corpus.lines("test", "de"))}
-    assert (measured[["size_mib", "memory_mib", "load_seconds"]] > 0).all(axis=None)
+    assert (measured.loc[~copies, ["size_mib", "memory_mib", "load_seconds"]] > 0).all(axis=None)
+    assert set(measured.loc[copies, "size_mib"]) == {0}
     assert set(measured["corpus"] + " " + measured["split"]) == {f"{tiny_corpus.name} test"}
     assert (measured["load_average"] >= 0).all()
     assert measured["machine"].str.contains("cores").all()
+
+
+@pytest.mark.full
+def test_the_time_of_each_system_is_measured_by_part_step_and_sentence(run, tiny_corpus):
+    told = []
+    ways = [("nmtlab", "fp32"), ("ctranslate2", "fp32")]
+    found = where_time_goes([run], tiny_corpus, Options(ways, [1], [500], [2], [0, 5]), on_measured=told.append)
+    assert list(found.columns) == TIMED
+    assert len(told) == 4
+    assert set(found["threads"]) == {1}
+    kinds = found.groupby(["engine", "shortlist", "kind"], sort=False).size().to_dict()
+    sentences = len(list(tiny_corpus.lines("test", "de")))
+    assert all(
+        kinds[engine, types, "sentence"] == sentences for engine in ("nmtlab", "ctranslate2") for types in (0, 5)
+    )
+    assert kinds["ctranslate2", 0, "part"] == 1 < kinds["nmtlab", 0, "part"]
+    assert ("ctranslate2", 0, "step") not in kinds
+    assert (found["seconds"] > 0).all()
 
 
 def test_medians_are_those_of_each_setting_on_each_text_and_machine():
@@ -51,6 +86,7 @@ def test_medians_are_those_of_each_setting_on_each_text_and_machine():
         "engine": "nmtlab",
         "precision": "fp32",
         "beam_size": 1,
+        "shortlist": 0,
         "batch_tokens": 500,
         "threads": 1,
         "round": 1,
@@ -65,6 +101,7 @@ def test_medians_are_those_of_each_setting_on_each_text_and_machine():
         "bleu": 30.0,
     }
     row |= {"words_per_second": 10.0, "memory_mib": 300.0, "size_mib": 5.0, "signature": "s", "load_average": 0.5}
+    row |= {"bleu_margin": 1.0, "chrf": 50.0, "chrf_margin": 1.0}
     changes = [{"seconds": 2.0}, {"seconds": 9.0, "load_average": 2.0}, {"seconds": 3.0}]
     changes += [{"seconds": 7.0, "machine": "other"}, {"seconds": 8.0, "split": "dev"}, {"seconds": 6.0, "threads": 2}]
     found = medians(pd.DataFrame([row | change for change in changes]))
@@ -103,8 +140,10 @@ def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_pat
     words = ["efficiency", run.name, "--test", str(tiny_corpus.folder), "--engines", "nmtlab", "--beams", "1,2"]
     done = CliRunner().invoke(app, [*words, "--threads", "1", "--rounds", "1", "--output", str(out)])
     assert done.exit_code == 0, done.output
-    assert pd.read_csv(out)["beam_size"].tolist() == [1, 2]
-    assert f"all measurements: {out}" in done.output
+    measured = pd.read_csv(out)
+    assert measured[["engine", "beam_size"]].to_numpy().tolist() == [["nmtlab", 1], ["nmtlab", 2], ["echo", 1]]
+    assert set(pd.read_csv(times_file(out))["beam_size"]) == {1, 2}
+    assert f"all measurements: {out}, {times_file(out)}" in done.output
 
 
 @pytest.mark.full
@@ -115,7 +154,10 @@ def test_without_a_file_the_command_writes_one_to_the_workspace(run, tiny_corpus
     done = CliRunner().invoke(app, [*words, "--threads", "1", "--rounds", "1"])
     assert done.exit_code == 0, done.output
     stored, _ = stored_efficiency(workspace)
-    assert stored.query("corpus == @tiny_corpus.name")["run"].tolist() == [run.name]
+    assert stored.query("corpus == @tiny_corpus.name")["run"].tolist() == [run.name, "echo"]
+    times, damaged = stored_times(workspace)
+    assert set(times.query("corpus == @tiny_corpus.name")["kind"]) == {"part", "step", "sentence"}
+    assert damaged == []
 
 
 def test_an_unknown_engine_is_refused(run, monkeypatch):

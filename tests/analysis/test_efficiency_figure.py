@@ -5,7 +5,9 @@ import math
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.translation_speed import efficiency_figure
+from nmtlab.analysis.search.efficiency_figure import efficiency_figure, efficiency_finding
+from nmtlab.analysis.search.translation_speed import NOISE, marked, priced, published_efficiency, words_per_dollar
+from nmtlab.errors import NmtlabError
 
 MEASURED = pd.DataFrame(
     [
@@ -15,8 +17,8 @@ MEASURED = pd.DataFrame(
     columns=["run", "engine", "precision", "beam_size", "milliseconds", "bleu", "frontier"],
     index=["one", "two", "three"],
 ).assign(
-    batch_tokens=8192, threads=[1, 1, 2], words_per_second=1000.0, processor_milliseconds=1.5, memory_mib=400.0,
-    size_mib=5.0,
+    shortlist=0, batch_tokens=8192, threads=[1, 1, 2], words_per_second=1000.0, processor_milliseconds=1.5,
+    memory_mib=400.0, size_mib=5.0, bleu_margin=[1.0, 1.5, math.nan], chrf=[50.0, 52.0, math.nan], chrf_margin=0.8,
 )  # fmt: skip
 PUBLISHED = pd.DataFrame(
     [("cpu", "small", 30.0, 28.0, 460.0, 370.0), ("gpu", "big", 11.0, 31.0, 1000.0, 1300.0)],
@@ -32,7 +34,8 @@ def traces(**changes) -> dict:
 def test_points_on_the_front_are_filled_and_joined_in_the_order_of_cost():
     drawn = traces()
     assert list(drawn) == [
-        "WNMT 2018, CPU", "WNMT 2018, GPU", "Pareto front", "nmtlab fp32", "ctranslate2 int8", "selected",
+        "WNMT 2018, CPU", "WNMT 2018, GPU", "change of beam", "beam", "Pareto front", "nmtlab fp32", "ctranslate2 int8",
+        "selected",
     ]  # fmt: skip
     front = drawn["Pareto front"]
     assert (list(front.x), list(front.y), front.line.shape) == ([2.0, 9.0], [30.0, 33.0], "hv")
@@ -71,16 +74,93 @@ def test_published_systems_lie_on_the_axis_of_their_cost(cost):
     for processor, system in (("CPU", 0), ("GPU", 1)):
         assert list(drawn[f"WNMT 2018, {processor}"].x) == [PUBLISHED[cost][system]]
     figure = efficiency_figure(MEASURED, cost, "t", PUBLISHED)
-    ticks = figure.layout.xaxis.tickvals
-    assert min(ticks) <= min(MEASURED[cost].min(), PUBLISHED[cost].min())
-    assert max(ticks) >= PUBLISHED[cost].max()
-    assert {trace.visible for trace in figure.data if trace.name.startswith("WNMT")} == {"legendonly"}
+    for axis, costs in ((figure.layout.xaxis, MEASURED[cost]), (figure.layout.xaxis2, PUBLISHED[cost])):
+        assert 10 ** axis.range[0] <= costs.min() <= costs.max() <= 10 ** axis.range[1]
 
 
 def test_several_runs_are_named_and_none_needs_the_published():
     two = pd.concat([MEASURED, MEASURED.assign(run="b<i>", bleu=20.0, frontier=False)])
     names = [trace.name for trace in efficiency_figure(two, "milliseconds", "t").data]
     assert names == [
-        "Pareto front", "a, nmtlab fp32", "a, ctranslate2 int8", "b&lt;i&gt;, nmtlab fp32",
+        "change of beam", "beam", "Pareto front", "a, nmtlab fp32", "a, ctranslate2 int8", "b&lt;i&gt;, nmtlab fp32",
         "b&lt;i&gt;, ctranslate2 int8", "selected",
     ]  # fmt: skip
+
+
+def test_points_have_the_intervals_of_their_scores():
+    drawn = traces()
+    assert list(drawn["nmtlab fp32"].error_y.array) == [1.0, 1.5]
+    chrf = traces(score="chrf")
+    assert list(chrf["nmtlab fp32"].error_y.array) == [0.8, 0.8]
+    assert "ctranslate2 int8" not in chrf
+    assert not [name for name in chrf if name.startswith("WNMT")]
+
+
+WAYS = pd.concat(
+    [
+        MEASURED.head(1).assign(
+            engine=engine, precision=precision, beam_size=beam, shortlist=shortlist, threads=1, milliseconds=time,
+            bleu=bleu,
+        )
+        for engine, precision, beam, shortlist, time, bleu in [
+            ("nmtlab", "fp32", 1, 0, 2.0, 30.0), ("nmtlab", "fp32", 4, 0, 8.0, 32.0),
+            ("nmtlab", "fp32", 4, 500, 6.0, 31.0),
+            ("ctranslate2", "fp32", 4, 0, 4.0, 32.5), ("ctranslate2", "int8", 4, 0, 2.0, 32.25),
+        ]
+    ]
+)  # fmt: skip
+
+
+def test_lines_join_points_that_differ_in_one_setting_and_say_what_it_does():
+    drawn = {trace.name: trace for trace in efficiency_figure(WAYS, "milliseconds", "t").data}
+    said = {name: list(drawn[name].text) for name in ("beam", "engine", "precision", "shortlist")}
+    assert said == {
+        "beam": ["beam 1 → 4: +2.00 BLEU, 4.00 × the cost"],
+        "engine": ["engine nmtlab → ctranslate2: +0.50 BLEU, 0.50 × the cost"],
+        "precision": ["precision fp32 → int8: -0.25 BLEU, 0.50 × the cost"],
+        "shortlist": ["shortlist 0 → 500: -1.00 BLEU, 0.75 × the cost"],
+    }
+    assert list(drawn["change of engine"].x) == [8.0, 4.0, None]
+    assert (drawn["engine"].x[0], drawn["engine"].y[0]) == (pytest.approx(32**0.5), 32.25)
+
+
+ECHO = MEASURED.head(1).assign(run="echo", engine="echo", bleu=3.0, milliseconds=0.001, frontier=False)
+
+
+def test_what_copies_its_input_is_neither_drawn_nor_on_the_front_nor_in_the_answer():
+    both = pd.concat([WAYS, ECHO], ignore_index=True)
+    assert efficiency_finding(both, "milliseconds") == efficiency_finding(WAYS.reset_index(drop=True), "milliseconds")
+    assert not marked(both, "milliseconds")["frontier"].iloc[-1]
+    names = [trace.name for trace in efficiency_figure(both, "milliseconds", "t").data]
+    assert not [name for name in names if "echo" in name]
+
+
+def test_the_answer_says_what_base_costs():
+    found = efficiency_finding(WAYS.reset_index(drop=True), "milliseconds")
+    assert "Base, nmtlab fp32 with beam 4, costs 4 times as much." in found
+
+
+@pytest.mark.parametrize(
+    ("system", "processor", "millions"),
+    [
+        ("OpenNMT cpu2 (distill-tiny-opt)", "cpu", 28.9), ("Marian small-aan", "cpu", 23.6),
+        ("Marian base-aan", "cpu", 8.07), ("Marian big", "cpu", 1.45), ("nmt-1cpu (Base)", "cpu", 0.50),
+        ("amun fastgru", "gpu", 46.4), ("Marian amun-tinyrnn", "gpu", 42.7), ("Marian big", "gpu", 2.26),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_dollar_are_the_published_ones(system, processor, millions):
+    (price,) = published_efficiency().query("system == @system and processor == @processor")["dollars"].dropna()
+    assert 1 / price == pytest.approx(millions, rel=5e-3)
+
+
+def test_a_price_of_an_hour_becomes_that_of_a_million_words():
+    assert words_per_dollar(819.0, 0.102) == pytest.approx(819 * 3600 / 0.102)
+    assert priced(MEASURED, 0.36)["dollars"].tolist() == pytest.approx([0.1] * 3)
+    for price in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(NmtlabError, match="no price of an hour; give US dollars an hour, above 0"):
+            priced(MEASURED, price)
+
+
+def test_a_lead_within_the_noise_is_on_no_front():
+    frame = MEASURED.assign(bleu=[30.0, 30.0 + NOISE, 31.0])
+    assert marked(frame, "milliseconds")["frontier"].tolist() == [True, False, True]

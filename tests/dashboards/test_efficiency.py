@@ -5,12 +5,23 @@ import pytest
 from support.unfolded import unfolded
 
 from nmtlab.analysis.search import translation_speed as module
-from nmtlab.analysis.search.translation_speed import COSTS, NOISE, frontier, medians, new_file, stored_efficiency
+from nmtlab.analysis.search.efficiency_figure import COSTS
+from nmtlab.analysis.search.translation_speed import (
+    NOISE,
+    SETTING,
+    TIMED,
+    frontier,
+    medians,
+    new_file,
+    priced,
+    stored_efficiency,
+    times_file,
+)
 from nmtlab.dashboards.pages.efficiency import EfficiencyPage
 from nmtlab.workspace import RESULTS, Workspace
 
 RUN = "multi30k-de-en.small"
-GREEDY = f"{RUN} · nmtlab · fp32 · 1 · 8192 · 1"
+GREEDY = f"{RUN} · nmtlab · fp32 · 1 · 0 · 8192 · 1"
 STORED, _ = stored_efficiency(Workspace(RESULTS.parent))
 MACHINES = STORED["machine"].unique()
 FIRST = STORED[STORED["machine"] == MACHINES[0]]
@@ -42,7 +53,9 @@ def points(page: EfficiencyPage) -> pd.DataFrame:
 @pytest.mark.parametrize("cost", COSTS)
 def test_figure_and_table_have_the_same_rows_and_the_same_front(page, cost):
     page.cost.value = cost
-    drawn, lines, found = points(page), page.lines.frame, medians(FIRST)
+    drawn, lines, found = points(page), page.lines.frame, priced(medians(FIRST), 0.102)
+    found = found[found["engine"] != "echo"]
+    lines = lines[lines["engine"] != "echo"]
     assert sorted(drawn.index) == sorted(lines.index)
     assert sorted(drawn["cost"]) == pytest.approx(sorted(found[cost]))
     assert lines["BLEU"].to_dict() == pytest.approx(drawn["bleu"].to_dict())
@@ -54,9 +67,10 @@ def test_figure_and_table_have_the_same_rows_and_the_same_front(page, cost):
 def test_the_answer_names_what_is_best_at_the_least_cost_and_what_the_cheapest_loses(page):
     assert page.answer.value == (
         "ctranslate2 int8 with beam 5: the best BLEU, 40.3, at the least cost, 2.27 ms of processor time per sentence. "
+        "Base, nmtlab fp32 with beam 5, costs 1.6 times as much. "
         "ctranslate2 int8 with beam 1: 1.4 BLEU less at 0.627 ms of processor time per sentence."
     )
-    found = medians(FIRST)
+    found = medians(FIRST).query("engine != 'echo'")
     good = found[found["bleu"] > found["bleu"].max() - NOISE]
     assert f"{good['processor_milliseconds'].min():.3g} ms" in page.answer.value
     page.cost.value = "memory_mib"
@@ -86,7 +100,7 @@ def test_settings_that_all_lines_share_are_named_once_and_others_are_columns(wor
     page = unfolded(EfficiencyPage(workspace))
     page.text.value = next(text for text in page.text.options if text.startswith("one"))
     assert not {"run", "batch tokens", "threads"} & set(page.lines.frame)
-    assert f"The same everywhere: run {RUN}, batch tokens 8192, threads 1" in page.hint.value
+    assert f"The same everywhere: run {RUN}, shortlist 0, batch tokens 8192, threads 1" in page.hint.value
     page.text.value = next(text for text in page.text.options if text.startswith("two"))
     assert set(page.lines.frame["threads"]) == {1, 2}
     assert "threads" not in page.hint.value
@@ -128,3 +142,33 @@ def test_without_measurements_the_page_says_how_to_make_some(workspace, tmp_path
     measure(workspace)
     page._looking()
     assert len(points(page)) == 2
+
+
+def test_the_price_of_an_hour_is_asked_for_with_the_price_of_words_alone(page):
+    assert page.price.layout.display == "none"
+    page.cost.value = "dollars"
+    assert page.price.layout.display == ""
+    before = points(page)["cost"]
+    page.price.value = "0.204"
+    assert points(page)["cost"].to_dict() == pytest.approx((2 * before).to_dict())
+    page.price.value = "0"
+    assert "price 0: no price of an hour" in page._message.value
+    page.price.value = "cheap"
+    assert "price &#x27;cheap&#x27;: no number; give US dollars an hour, as 0.102" in page._message.value
+
+
+def test_where_the_time_goes_is_drawn_for_the_text_that_is_shown(workspace):
+    measure(workspace)
+    own = dict(STORED[SETTING].iloc[0]) | {"corpus": "own", "split": "test", "load_average": 0.1, "commit": ""}
+    own |= {name: STORED[name].iloc[0] for name in ("sentences", "machine")}
+    rows = [("part", "encoder", 3, 1.0), ("part", "search and text", 1, 3.0), ("step", 1, 8, 0.2), ("step", 2, 2, 0.1)]
+    rows += [("sentence", number, 4, number / 1000) for number in range(1, 101)]
+    times = pd.DataFrame(rows, columns=["kind", "item", "count", "seconds"]).assign(**own)
+    times[TIMED].to_csv(times_file(new_file(workspace, "own", "test")), index=False)
+    page = unfolded(EfficiencyPage(workspace))
+    page.text.value = next(text for text in page.text.options if text.startswith("own"))
+    said = {fold.name: [part.value for part in fold._content.children if hasattr(part, "say")] for fold in page.folds}
+    name = "nmtlab fp32, beam 1"
+    assert said["parts"] == [f"Most time: {name}: 75% search and text and 25% encoder."]
+    assert said["steps"] == [f"{name} reads 10 hypotheses in 2 steps, 62% of 16 if all stayed until the last step."]
+    assert said["alone"] == [f"Median and 95th percentile of a sentence alone: {name} 50.5 ms, 95 ms."]

@@ -139,5 +139,8 @@ def test_long_lines_and_many_lines_are_said_to_be_cut(page, monkeypatch):
     monkeypatch.setattr("nmtlab.dashboards.pages.translate.MAX_LETTERS", 8)
     monkeypatch.setattr("nmtlab.dashboards.pages.translate._MAX_LINES", 2)
     page.typed.value = "Tom öldü .\nTom .\nTom geldi ."
-    assert page.hint.value == "Lines are cut after 8 letters. At most 2 lines are translated."
+    assert page.hint.value == (
+        "Lines are cut after 8 letters. At most 2 lines are translated. "
+        "Engine: nmtlab, since CTranslate2 shows neither attention nor the probabilities of tokens."
+    )
     assert page.found.frame["line"].drop_duplicates().tolist() == [1, 2]

@@ -9,9 +9,9 @@ from support.foreign_models import marian
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange import conversion, served
 from nmtlab.interchange.conversion import FOLDER, converted
-from nmtlab.interchange.engine import choose_engine
+from nmtlab.interchange.engine import choose_engine, open_fastest
 from nmtlab.interchange.huggingface import import_model
-from nmtlab.interchange.served import open_served
+from nmtlab.interchange.served import ServedSystem, open_served
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import save_tensors
@@ -171,6 +171,16 @@ def test_what_else_is_asked_for_comes_first(run):
 def test_what_is_asked_for_by_name_is_taken_without_a_reason(run):
     for engine in ("nmtlab", "ctranslate2"):
         assert choose_engine(engine, run, SearchSettings(), CPU, []) == (engine, "")
+
+
+def test_python_opens_the_engine_that_is_chosen_and_is_told_which(run, lines):
+    system, engine = open_fastest(run, GREEDY, CPU)
+    assert isinstance(system, ServedSystem)
+    assert engine == choose_engine("auto", run, GREEDY, CPU, [])
+    assert_same(system.translate(lines), open_model(run, GREEDY).translate(lines))
+    system, engine = open_fastest(run, machine=CPU)
+    assert isinstance(system, Translator)
+    assert str(engine).startswith("engine: nmtlab (a beam of")
 
 
 def test_a_planned_model_stays_here(zoo):

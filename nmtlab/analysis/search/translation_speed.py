@@ -8,7 +8,7 @@ once, then all once more, so that a moment's disturbance is seen as a difference
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -17,15 +17,16 @@ from itertools import chain, product
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import pandas as pd
-import plotly.graph_objects as go
 import torch
 
 from nmtlab.analysis.access.needs import in_direction
-from nmtlab.evaluation.scores import bleu, default_tokenizer
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, SOLID, dressed, log_axis, name_in_lines, styles
+from nmtlab.analysis.search.time_parts import time_parts, time_sentences, time_steps
+from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.resampling import Comparison, paired_bootstrap
+from nmtlab.evaluation.scores import bleu_metric, chrf_metric, default_tokenizer
 from nmtlab.interchange.ctranslate import Precision, write_ctranslate2
 from nmtlab.interchange.folding import check_exportable, known_positions
 from nmtlab.interchange.served import ServedSystem
@@ -34,23 +35,35 @@ from nmtlab.runs.environment import environment, provenance
 from nmtlab.runs.run import TABLE, Run
 from nmtlab.systems import check_has_model, open_model
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
-from nmtlab.translation import System
+from nmtlab.translation import System, Translator
 from nmtlab.workspace import PUBLISHED, RESULTS, Workspace
 
 FOLDER = "efficiency"
 """Folder of the files, in a folder of results."""
 
-_TEST, _SENTENCES = "newstest2015", 2169  # the number is that of Khayrallah et al. (2018, Table 3), of the same volume
+_SENTENCES = 2169  # of newstest2015 (Khayrallah et al. 2018, Table 3, of the same volume)
+_WORDS = 62_954  # of the source of newstest2014 (Junczys-Dowmunt et al. 2018, of the same volume)
 
-Engine = Literal["nmtlab", "ctranslate2"]
+PRICES = {"cpu": 0.102, "gpu": 3.259}
+"""US dollars an hour of the task's machines, m5.large and p3.2xlarge."""
+
+Engine = Literal["nmtlab", "ctranslate2", "echo"]
 Way = tuple[Engine, Precision]
+Result = TypeVar("Result")
 
-SETTING = ["run", "engine", "precision", "beam_size", "batch_tokens", "threads"]
+SETTING = ["run", "engine", "precision", "beam_size", "shortlist", "batch_tokens", "threads"]
 PLACE = ["corpus", "split", "sentences", "machine"]
 MEASURED = [
-    "seconds", "processor_seconds", "load_seconds", "words_per_second", "memory_mib", "size_mib", "bleu",
+    "seconds", "processor_seconds", "load_seconds", "words_per_second", "memory_mib", "size_mib", "bleu", "bleu_margin",
+    "chrf", "chrf_margin",
 ]  # fmt: skip
 COLUMNS = [*SETTING, "round", *PLACE, "words", *MEASURED, "signature", "load_average", "commit"]
+_ADDED = {"shortlist": 0, "bleu_margin": math.nan, "chrf": math.nan, "chrf_margin": math.nan}
+"""Columns that older files lack, with what stands for them."""
+
+TIMED = [*SETTING, *PLACE, "kind", "item", "count", "seconds", "load_average", "commit"]
+_TIMES = ".times.csv"
+_ALONE = 100  # sentences that are translated one by one
 
 
 class Options(NamedTuple):
@@ -60,12 +73,14 @@ class Options(NamedTuple):
         ways: engines, each with a precision; nmtlab's is fp32.
         beam_sizes, batch_tokens: of the search.
         threads: of the CPU.
+        shortlists: most frequent target types to choose from; 0 for all.
     """
 
     ways: Sequence[Way]
     beam_sizes: Sequence[int]
     batch_tokens: Sequence[int]
     threads: Sequence[int]
+    shortlists: Sequence[int] = (0,)
 
 
 class _System(NamedTuple):
@@ -85,11 +100,21 @@ class _System(NamedTuple):
 
     @property
     def setting(self) -> tuple:
-        search = self.search
-        return self.folder.name, self.engine, self.precision, search.beam_size, search.batch_tokens, self.threads
+        search, run = self.search, "echo" if self.engine == "echo" else self.folder.name
+        sizes = search.beam_size, search.fixed_shortlist, search.batch_tokens
+        return run, self.engine, self.precision, *sizes, self.threads
+
+    def __str__(self) -> str:
+        run, engine, precision, beam, shortlist, batch, threads = self.setting
+        if engine == "echo":
+            return "echo, the source copied"
+        types = f", {shortlist:,} types" if shortlist else ""
+        return f"{run}, {engine} {precision}, beam {beam}{types}, batches of {batch:,} tokens, threads {threads}"
 
     def size_mib(self) -> float:
         """Return the size of the files that are needed to translate."""
+        if self.engine == "echo":
+            return 0.0
         ours = (self.folder / "checkpoints/best.safetensors", self.folder / TABLE)
         model = self.exported.rglob("*") if self.exported else (path for path in ours if path.exists())
         files = chain(model, (self.folder / "vocabulary").rglob("*"))
@@ -113,7 +138,7 @@ def efficiency(
     rounds: int = 2,
     on_measured: Callable[[str], None] = lambda line: None,
 ) -> pd.DataFrame:
-    """Measure systems on a text.
+    """Measure systems on a text, and what copies its lines.
 
     Args:
         runs: neural, with their models, of the corpus' direction.
@@ -124,33 +149,83 @@ def efficiency(
         `words` (of the source, separated by white space), `seconds` and `processor_seconds` (of all threads), both
         without loading, `load_seconds`, `words_per_second` (NaN if loading alone seems to have taken longer, as it can
         where other work disturbs it), `memory_mib` (the peak of the process, with some 200 MiB of
-        torch for either engine), `size_mib` (model and vocabulary), `bleu` and its `signature`, `load_average`
+        torch for either engine), `size_mib` (model and vocabulary), `bleu` and its `signature`, `chrf`, `bleu_margin`
+        and `chrf_margin` (half the width of the 95 % interval of resampled test sets), `load_average`
         (processes that wanted to run in the minute before the first measurement: 0 on an idle machine) and `commit` of
-        nmtlab.
+        nmtlab. The system that copies the source, as in the task, has the run and the engine `echo`.
 
     Raises:
         NmtlabError: CTranslate2 lacks a part of a run or of its search, the text is of another direction, or a run is
             phrase-based.
     """
     lines, references, rows = list(corpus.lines(split, corpus.source)), corpus.references(split), []
-    words = sum(len(line.split()) for line in lines)
-    maker = provenance(environment([corpus.checksum()], torch.device("cpu"))) | {"load_average": os.getloadavg()[0]}
-    place = {"corpus": corpus.name, "split": split, "sentences": len(lines), "words": words}
+    words, place = sum(len(line.split()) for line in lines), _place(corpus, split, len(lines))
+    metrics = bleu_metric(default_tokenizer(corpus.target)), chrf_metric()
     with ExitStack() as stack:
         systems = list(_systems([in_direction(run, corpus) for run in runs], options, stack))
+        systems.append(systems[0]._replace(engine="echo", precision="fp32", exported=None))
         for number, system in product(range(1, rounds + 1), systems):
             empty, whole = (_measured(system, text) for text in ([], lines))
-            score = bleu(whole.texts, references, default_tokenizer(corpus.target))
+            scores = [_score(paired_bootstrap({"": whole.texts}, references, metric)) for metric in metrics]
+            (score, margin, signature), (chrf, chrf_margin, _) = scores
             seconds, processor = whole.seconds - empty.seconds, whole.processor_seconds - empty.processor_seconds
             speed = words / seconds if seconds > 0 else math.nan
-            numbers = seconds, processor, empty.seconds, speed, whole.memory_mib, system.size_mib(), score.value
-            setting = dict(zip(SETTING, system.setting, strict=True)) | {"round": number, "signature": score.signature}
-            rows.append(setting | place | dict(zip(MEASURED, numbers, strict=True)) | maker)
-            run, engine, precision, beam, batch, threads = system.setting
-            named = f"{run}, {engine} {precision}, beam {beam}, batches of {batch:,} tokens, threads {threads}"
+            numbers = seconds, processor, empty.seconds, speed, whole.memory_mib, system.size_mib()
+            setting = dict(zip(SETTING, system.setting, strict=True)) | {"round": number, "signature": signature}
+            measured = zip(MEASURED, (*numbers, score, margin, chrf, chrf_margin), strict=True)
+            rows.append(setting | place | {"words": words} | dict(measured))
             took = f"{seconds:.1f} s ({processor:.1f} s of processor time) after {empty.seconds:.1f} s of loading"
-            on_measured(f"{named}: {took}, BLEU {score.value:.2f}")
+            on_measured(f"{system}: {took}, BLEU {score:.2f}")
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def where_time_goes(
+    runs: Sequence[Run],
+    corpus: ParallelCorpus,
+    options: Options,
+    split: str = "test",
+    on_measured: Callable[[str], None] = lambda line: None,
+) -> pd.DataFrame:
+    """Measure where the time of systems goes on a text, each in a separate process, with one thread.
+
+    Args:
+        runs, on_measured: as of `efficiency`.
+        options: the first of `batch_tokens` counts, and not `threads`.
+
+    Returns:
+        Rows with the settings, the place of `efficiency`, `kind`, `item`, `count` and `seconds` of processor time. Of
+        the kind `part` are the parts of the network (`time_parts`), with their number of calls; of the kind `step` the
+        steps of one batch (`time_steps`), with the number of rows; of the kind `sentence` the first 100 sentences,
+        translated one by one, with their number of words. CTranslate2 has one part and no steps.
+
+    Raises:
+        NmtlabError: as of `efficiency`.
+    """
+    lines, found = list(corpus.lines(split, corpus.source)), []
+    options, place = (
+        options._replace(batch_tokens=options.batch_tokens[:1], threads=[1]),
+        _place(corpus, split, len(lines)),
+    )
+    with ExitStack() as stack:
+        for system in _systems([in_direction(run, corpus) for run in runs], options, stack):
+            times = _in_process(_times, system, lines)
+            found.append(times.assign(**dict(zip(SETTING, system.setting, strict=True)), **place))
+            parts = times[times["kind"] == "part"].set_index("item")["seconds"]
+            on_measured(f"{system}: {parts.max() / parts.sum():.0%} of the time in: {parts.idxmax()}")
+    return pd.concat(found, ignore_index=True)[TIMED]
+
+
+def _place(corpus: ParallelCorpus, split: str, sentences: int) -> dict[str, object]:
+    """Return what is the same in all rows of a measurement."""
+    maker = provenance(environment([corpus.checksum()], torch.device("cpu")))
+    place = {"corpus": corpus.name, "split": split, "sentences": sentences, "load_average": os.getloadavg()[0]}
+    return place | {name: maker[name] for name in ("machine", "commit")}
+
+
+def _score(compared: Sequence[Comparison]) -> tuple[float, float, str]:
+    """Return score, margin and signature of the only system."""
+    (one,) = compared
+    return one.score, one.margin, one.signature
 
 
 def medians(measured: pd.DataFrame) -> pd.DataFrame:
@@ -177,6 +252,12 @@ NOISE = 0.5
 """Difference in BLEU below which two systems count as equally good: on 1,000 sentences it may be chance."""
 
 
+def marked(found: pd.DataFrame, cost: str, score: str = "bleu") -> pd.DataFrame:
+    """Return rows of `medians` with `frontier`, a lead of up to `NOISE` counting as none; a copy is never on it."""
+    systems = found[found["engine"] != "echo"]
+    return found.assign(frontier=frontier(systems, cost, score, NOISE).reindex(found.index, fill_value=False))
+
+
 def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu", margin: float = 0.0) -> pd.Series:
     """Return which rows are worth their cost: better, by more than a margin, than those that cost less.
 
@@ -194,150 +275,65 @@ def frontier(frame: pd.DataFrame, cost: str, score: str = "bleu", margin: float 
     return pd.Series(worth, ordered.index, dtype=bool).reindex(frame.index, fill_value=False)
 
 
-COSTS: Mapping[str, str] = {
-    "processor_milliseconds": "processor time per sentence, ms", "milliseconds": "time per sentence, ms",
-    "memory_mib": "peak memory, MiB", "size_mib": "model and vocabulary on disk, MiB",
-}  # fmt: skip
-"""Columns that are better the lower, with their names."""
-
-_SYMBOLS = {"cpu": "circle-open", "gpu": "diamond-open"}
-
-
-def efficiency_figure(
-    measured: pd.DataFrame, cost: str, title: str, published: pd.DataFrame | None = None, chosen: str = ""
-) -> go.Figure:
-    """Draw BLEU against a cost, on a logarithmic axis, with the Pareto front.
-
-    Args:
-        measured: rows of `medians` on one text and machine, with a column `frontier`; the index holds their keys.
-        cost: column of `COSTS`.
-        title: what was measured.
-        published: systems measured elsewhere, as of `published_efficiency`, drawn after a click in the legend.
-        chosen: key of the row to mark.
-    """
-    figure = go.Figure()
-    faint = pd.DataFrame(columns=["processor", cost]) if published is None else published.dropna(subset=cost)
-    for processor, systems in faint.groupby("processor"):
-        figure.add_scatter(
-            x=systems[cost], y=systems["bleu"], mode="markers", name=f"WNMT 2018, {processor.upper()}",
-            marker={"symbol": _SYMBOLS[processor], "size": 8, "color": FAINT}, text=systems["system"],
-            visible="legendonly",
-            hovertemplate="%{text}: BLEU %{y:.2f}, %{x:,.4~g}<br>on another text and machine"
-            f"<extra>WNMT 2018, {processor.upper()}</extra>",
-        )  # fmt: skip
-    front = measured[measured["frontier"]].sort_values(cost)
-    figure.add_scatter(
-        x=front[cost], y=front["bleu"], mode="lines", name="Pareto front", hoverinfo="skip",
-        line={"color": COLOURS[6], "width": 1, "shape": "hv"},
-    )  # fmt: skip
-    _add_systems(figure, measured, cost)
-    ring = measured[measured.index == chosen]
-    figure.add_scatter(
-        x=ring[cost], y=ring["bleu"], mode="markers", name="selected", showlegend=False, hoverinfo="skip",
-        marker={"symbol": "circle-open", "size": 20, "color": COLOURS[6], "line": {"width": 2}},
-    )  # fmt: skip
-    axes = [log_axis(costs) for costs in ([*measured[cost], *faint[cost]], measured[cost])]
-    ticks = {value: text for axis in axes for value, text in zip(axis["tickvals"], axis["ticktext"], strict=True)}
-    figure.update_xaxes(
-        title_text=COSTS[cost], type="log", tickmode="array", tickvals=[*ticks], ticktext=[*ticks.values()]
-    )
-    figure.update_yaxes(title_text="BLEU")
-    figure.update_layout(legend=BELOW, margin_b=110)
-    return dressed(figure, title, 520)
-
-
-def efficiency_finding(measured: pd.DataFrame, cost: str) -> str:
-    """Return what reaches the best BLEU at the least cost, and what the cheapest setting loses.
-
-    Args:
-        measured: rows of `medians` on one text and machine, with a column `frontier`.
-        cost: column of `COSTS`.
-    """
-    good = measured[measured["bleu"] > measured["bleu"].max() - NOISE]
-    chosen, cheapest = good.loc[good[cost].idxmin()], measured.loc[measured[cost].idxmin()]
-    best = f"{_setting(chosen)}: the best BLEU, {chosen['bleu']:.1f}, at the least cost, {_cost(chosen, cost)}."
-    if cheapest["bleu"] > chosen["bleu"] - NOISE:
-        return best
-    lost = f"{chosen['bleu'] - cheapest['bleu']:.1f} BLEU less at {_cost(cheapest, cost)}"
-    return f"{best} {_setting(cheapest)}: {lost}."
-
-
-def _setting(row: pd.Series) -> str:
-    return f"{row['engine']} {row['precision']} with beam {row['beam_size']}"
-
-
-def _cost(row: pd.Series, cost: str) -> str:
-    name, _, unit = COSTS[cost].rpartition(", ")
-    return f"{row[cost]:.3g} {unit} of {name}"
-
-
-def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str) -> None:
-    """Add a trace for each run, engine and precision: its points on the front are filled."""
-    way = measured["engine"] + " " + measured["precision"]
-    names = measured["run"] + ", " + way if measured["run"].nunique() > 1 else way
-    colours = styles(names, SOLID)
-    for name, rows in measured.groupby(names, sort=False):
-        on_front = rows["frontier"]
-        figure.add_scatter(
-            x=rows[cost], y=rows["bleu"], mode="markers+text", name=name_in_lines(name),
-            text="beam " + rows["beam_size"].astype(str), textposition="top center",
-            marker={
-                "symbol": on_front.map({True: "circle", False: "circle-open"}).tolist(), "size": 11,
-                "color": colours[name]["color"], "line": {"width": 2, "color": colours[name]["color"]},
-            },
-            customdata=[[key, _described(row)] for key, row in rows.iterrows()],
-            hovertemplate=f"%{{customdata[1]}}<extra>{name_in_lines(name)}</extra>",
-        )  # fmt: skip
-
-
-def _described(row: pd.Series) -> str:
-    """Return what a point is and what it was measured to be, in lines."""
-    threads = "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
-    front = "<br>on the Pareto front" if row["frontier"] else ""
-    return (
-        f"{name_in_lines(row['run'])}<br>beam {row['beam_size']}, batches of {row['batch_tokens']:,} tokens, {threads}"
-        f"<br>BLEU {row['bleu']:.2f}, {row['milliseconds']:,.3g} ms per sentence "
-        f"({row['processor_milliseconds']:,.3g} ms of processor time), {row['words_per_second']:,.0f} words/s"
-        f"<br>{row['memory_mib']:,.0f} MiB of memory, {row['size_mib']:,.1f} MiB on disk{front}"
-    )
-
-
 def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterator[_System]:
     """Yield every combination; models for CTranslate2 are written to folders that are removed at the end."""
-    for run, (engine, precision) in product(runs, options.ways):
+    for run, (engine, precision), shortlist in product(runs, options.ways, options.shortlists):
         check_has_model(run)
-        exported = _exported(run, precision, stack) if engine == "ctranslate2" else None
+        listed = run.recipe.search.model_copy(update={"shortlist": shortlist, "shortlist_translations": 0})
+        exported = _exported(run, precision, listed, stack) if engine == "ctranslate2" else None
         for beam_size, tokens, threads in product(options.beam_sizes, options.batch_tokens, options.threads):
-            search = run.recipe.search.model_copy(update={"beam_size": beam_size, "batch_tokens": tokens})
+            search = listed.model_copy(update={"beam_size": beam_size, "batch_tokens": tokens})
             yield _System(run.folder, run.direction, engine, precision, search, threads, exported)
 
 
-def _exported(run: Run, precision: Precision, stack: ExitStack) -> Path:
+def _exported(run: Run, precision: Precision, search: SearchSettings, stack: ExitStack) -> Path:
     settings = check_exportable(run.name, run.recipe)
     folder = Path(stack.enter_context(TemporaryDirectory()))
-    write_ctranslate2(open_model(run), settings, folder, precision)
+    write_ctranslate2(open_model(run, search), settings, folder, precision)
     return folder
 
 
 def _measured(system: _System, lines: list[str]) -> _Process:
     """Translate in a separate process."""
     start = time.perf_counter()
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        texts, processor, memory = pool.submit(_translated, system, lines).result()
+    texts, processor, memory = _in_process(_translated, system, lines)
     return _Process(time.perf_counter() - start, processor, memory, texts)
+
+
+def _in_process(work: Callable[[_System, list[str]], Result], system: _System, lines: list[str]) -> Result:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, system, lines).result()
 
 
 def _translated(system: _System, lines: list[str]) -> tuple[list[str], float, float]:
     """Return translations, and the processor time and peak memory of this process."""
+    texts = lines
+    if system.engine != "echo":
+        texts = [translation.text for translation in _opened(system).translate(lines)]
+    return texts, time.process_time(), _peak_memory_mib()
+
+
+def _times(system: _System, lines: list[str]) -> pd.DataFrame:
+    """Return where the time goes: rows of `where_time_goes` without what all have in common."""
+    opened = _opened(system)
+    opened.translate(lines[:_ALONE])  # the first batch includes start-up work
+    parts = pd.DataFrame([(part, *spent) for part, spent in time_parts(opened, lines).items()])
+    parts.columns = pd.Index(["item", "count", "seconds"])
+    sentences = time_sentences(opened, lines[:_ALONE]).rename(columns={"words": "count"})
+    found = [parts.assign(kind="part"), sentences.assign(kind="sentence")]
+    if isinstance(opened, Translator):
+        found.append(time_steps(opened, lines).rename(columns={"rows": "count"}).assign(kind="step"))
+    return pd.concat([one.assign(item=one.get("item", pd.Series(one.index + 1))) for one in found])
+
+
+def _opened(system: _System) -> System:
     run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
     ours = partial(open_model, run, search, machine=MachineSettings(device="cpu", threads=threads))
-    if system.exported:
-        positions = known_positions(check_exportable(run.name, run.recipe))
-        opened: System = ServedSystem(system.exported, run.pipeline, search, system.precision, positions, threads, ours)
-    else:
-        opened = ours()
-    texts = [translation.text for translation in opened.translate(lines)]
-    return texts, time.process_time(), _peak_memory_mib()
+    if not system.exported:
+        return ours()
+    positions, pipeline = known_positions(check_exportable(run.name, run.recipe)), run.pipeline
+    pipeline = pipeline.shortlisted(search.shortlist)
+    return ServedSystem(system.exported, pipeline, search, system.precision, positions, threads, ours)
 
 
 def _peak_memory_mib() -> float:
@@ -356,34 +352,88 @@ def new_file(workspace: Workspace, corpus: str, split: str) -> Path:
     return workspace.data / "results" / FOLDER / f"{corpus}.{split}.{when}.csv"
 
 
+def times_file(measured: Path) -> Path:
+    """Return the file of `where_time_goes`, beside that of `efficiency`."""
+    return measured.with_name(measured.name.removesuffix(".csv") + _TIMES)
+
+
 def stored_efficiency(workspace: Workspace) -> tuple[pd.DataFrame, list[Path]]:
     """Return all rows that were measured in a workspace or come with nmtlab, and the files that are damaged.
 
     Returns:
-        Rows as of `nmtlab.analysis.search.translation_speed.efficiency`; none if nothing was measured.
+        Rows as of `nmtlab.analysis.search.translation_speed.efficiency`; none if nothing was measured. What older files
+        lack is NaN.
     """
+    return _stored([path for path in _files(workspace) if not path.name.endswith(_TIMES)], COLUMNS, MEASURED)
+
+
+def stored_times(workspace: Workspace) -> tuple[pd.DataFrame, list[Path]]:
+    """Return all rows of `where_time_goes` that are stored, and the files that are damaged; as `stored_efficiency`."""
+    return _stored([path for path in _files(workspace) if path.name.endswith(_TIMES)], TIMED, ["count", "seconds"])
+
+
+def _files(workspace: Workspace) -> list[Path]:
     folders = {(folder / FOLDER).resolve() for folder in (workspace.data / "results", RESULTS)}
-    found, damaged = [pd.DataFrame(columns=COLUMNS)], []
-    for path in sorted(path for folder in folders for path in folder.glob("*.csv")):
+    return sorted(path for folder in folders for path in folder.glob("*.csv"))
+
+
+def _stored(paths: Sequence[Path], columns: list[str], numbers: list[str]) -> tuple[pd.DataFrame, list[Path]]:
+    found, damaged = [pd.DataFrame(columns=columns)], []
+    for path in paths:
         try:
-            found.append(pd.read_csv(path)[COLUMNS].astype(dict.fromkeys(MEASURED, float)))
+            read = pd.read_csv(path)
+            read = read.assign(**{name: value for name, value in _ADDED.items() if name not in read})
+            found.append(read[columns].astype(dict.fromkeys(numbers, float)))
         except (ValueError, KeyError, OSError):
             damaged.append(path)
     return pd.concat(found[1:] or found, ignore_index=True), damaged
 
 
+def words_per_dollar(words_per_second: float, dollars_per_hour: float) -> float:
+    """Return how many words a US dollar translates (Junczys-Dowmunt et al. 2018).
+
+    Raises:
+        NmtlabError: the price is not above 0.
+    """
+    if not 0 < dollars_per_hour < math.inf:
+        raise NmtlabError(f"price {dollars_per_hour:g}: no price of an hour", "give US dollars an hour, above 0")
+    return words_per_second * 3600 / dollars_per_hour
+
+
+def priced(found: pd.DataFrame, dollars_per_hour: float) -> pd.DataFrame:
+    """Return rows of `medians` with `dollars`, the price of a million words of the source.
+
+    Raises:
+        NmtlabError: as of `words_per_dollar`.
+    """
+    return found.assign(
+        dollars=[1e6 / words_per_dollar(speed, dollars_per_hour) for speed in found["words_per_second"]]
+    )
+
+
 def published_efficiency() -> pd.DataFrame:
-    """Return the systems of the efficiency task of WNMT 2018 (Birch et al. 2018, Tables 1 to 5) on newstest2015.
+    """Return the systems of the efficiency task of WNMT 2018 (Birch et al. 2018, Tables 1 to 5).
 
     Returns:
-        A row for each system and kind of `processor`, with `milliseconds` (per sentence), `processor_milliseconds` (the
-        same for those on a CPU, of which one core was used: as printed, the two differ by less than 1 %; missing for
-        those on a GPU), `memory_mib` (of the host), `size_mib` (of the image of its container) and `bleu`; without the
-        one that copies its input.
+        Rows for each system and kind of `processor`, without the system that copies its input, with `bleu`.
+        Those of the `test` newstest2015 have `milliseconds` (per sentence), `processor_milliseconds`
+        (the same for those on a CPU, of which one core was used: as printed, the two differ by less than 1 %; missing
+        for those on a GPU), `memory_mib` (of the host) and `size_mib` (of the image of its container); those of
+        newstest2014, whose number of words is known, have `words_per_second` and `dollars`, the price of a million
+        words at `PRICES`.
     """
     printed = pd.read_csv(PUBLISHED / "wnmt-2018-efficiency.csv")
-    systems = printed[(printed["test"] == _TEST) & (printed["system"] != "echo")]
-    milliseconds, on_cpu = 1000 * systems["seconds"] / _SENTENCES, systems["processor"] == "cpu"
-    times = {"milliseconds": milliseconds, "processor_milliseconds": milliseconds.where(on_cpu)}
-    columns = ["processor", "system", *times, "memory_mib", "size_mib", "bleu"]
-    return systems.assign(size_mib=systems["image_mib"], **times)[columns].reset_index(drop=True)
+    systems = printed[printed["system"] != "echo"].reset_index(drop=True)
+    first, priced, on_cpu = (
+        systems["test"] == "newstest2014",
+        systems["processor"].map(PRICES),
+        systems["processor"] == "cpu",
+    )
+    milliseconds = (1000 * systems["seconds"] / _SENTENCES).mask(first)
+    speed = (_WORDS / systems["seconds"]).where(first)
+    costs = {
+        "milliseconds": milliseconds, "processor_milliseconds": milliseconds.where(on_cpu),
+        "memory_mib": systems["memory_mib"].mask(first), "size_mib": systems["image_mib"].mask(first),
+        "words_per_second": speed, "dollars": 1e6 / (speed * 3600 / priced),
+    }  # fmt: skip
+    return systems.assign(**costs)[["processor", "system", "test", *costs, "bleu"]]

@@ -1,107 +1,180 @@
-"""Speed against quality: what `nmtlab efficiency` measured, with the Pareto front."""
+"""Speed against quality: what `nmtlab efficiency` measured, with the Pareto front, and where the time goes."""
 
-from collections.abc import Collection
+import sys
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
+import plotly.graph_objects as go
 
+from nmtlab.analysis.search.efficiency_figure import COSTS, SCORES, efficiency_figure, efficiency_finding
+from nmtlab.analysis.search.time_figures import (
+    parts_figure,
+    parts_finding,
+    sentences_figure,
+    sentences_finding,
+    steps_figure,
+    steps_finding,
+)
 from nmtlab.analysis.search.translation_speed import (
-    COSTS,
     NOISE,
     PLACE,
+    PRICES,
     SETTING,
-    efficiency_figure,
-    efficiency_finding,
-    frontier,
+    marked,
     medians,
+    priced,
     published_efficiency,
     stored_efficiency,
+    stored_times,
 )
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.widgets.chart import Chart
-from nmtlab.dashboards.widgets.controls import offer
+from nmtlab.dashboards.widgets.controls import button, offer, row, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.jobs import Job
+from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
 
 PAGE = About(
     place=12,
     group="Results",
     title="Efficiency",
-    question="Which engine, precision and beam give the best translations for their time, memory or size?",
+    question="Which system gives the best translations for its time, memory, size or price, and where does time go?",
     name="efficiency",
 )
 
 _NONE = "Nothing measured yet: run 'nmtlab efficiency RUN' for one run or more."
 _ELSEWHERE = (
-    "The faint points that the legend offers, systems of the efficiency task of WNMT 2018 (Birch et al. 2018; "
-    "newstest2015), were measured on another text and other hardware: do not compare them with these."
+    "The grey points, systems of the efficiency task of WNMT 2018 (Birch et al. 2018; newstest2015, prices on "
+    "newstest2014), were measured on another text and other hardware: do not compare them with these."
 )
+_UNTIMED = "Where the time goes was not measured on this text: 'nmtlab efficiency RUN' measures it with the rest."
+_JOB = ".efficiency"  # hidden among the jobs, which are trainings
+_MEASURE = (sys.executable, "-m", "nmtlab", "efficiency")
 _IDLE = 0.5  # load average up to which a machine counts as idle
 _COLUMNS = {
     "front": "Pareto", "run": "run", "engine": "engine", "precision": "precision", "beam_size": "beam",
-    "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "milliseconds": "ms per sentence",
+    "shortlist": "shortlist", "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "chrf": "chrF",
+    "milliseconds": "ms per sentence",
     "processor_milliseconds": "CPU ms per sentence",
     "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "on disk, MiB", "rounds": "rounds",
 }  # fmt: skip
 
-_OFTEN_COMMON = ("run", "batch_tokens", "threads", "rounds")
+_OFTEN_COMMON = ("run", "shortlist", "batch_tokens", "threads", "rounds")
 """Settings that are often the same in all lines, and then only widen the table."""
 
 
 class EfficiencyPage(Page):
-    """Settings measured on one text and machine, in a figure and a table."""
+    """Settings measured on one text and machine, in a figure and a table, and where their time goes."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._stored = self._found = self._shown = pd.DataFrame()
+        self._stored = self._found = self._shown = self._times = pd.DataFrame()
         self.text = widgets.Dropdown(description="Text", options=[])
+        self.score = widgets.Dropdown(description="Quality", options=[("BLEU", "bleu")])
         self.cost = widgets.Dropdown(description="Cost", options=[(name, cost) for cost, name in COSTS.items()])
-        self.answer, self.hint, self.damaged, self.chart = Answer(), Note(), Note(), Chart()
+        self.price = widgets.Text(description="USD an hour", value=f"{PRICES['cpu']}", continuous_update=False)
+        self.run = widgets.Text(description="Run", placeholder="name of a run", continuous_update=False)
+        self.answer, self.hint, self.damaged, self.chart, self.job = Answer(), Note(), Note(), Chart(), Note()
         self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
         self.chart.on_click(self._clicked)
+        state = {
+            "text": self.text, "score": self.score, "cost": self.cost, "price": self.price, "line": self.lines,
+        }  # fmt: skip
+        folds = [
+            self._fold("parts", "Where does the time go?", parts_figure, parts_finding),
+            self._fold("steps", "What does a step cost as sentences end?", steps_figure, steps_finding),
+            self._fold("alone", "How long does one sentence take?", sentences_figure, sentences_finding),
+        ]
         self._look()
+        chosen = ("text", "score", "cost", "price")
         super().__init__(
             PAGE,
-            {"text": self.text, "cost": self.cost, "line": self.lines},
+            state,
             [
-                Section(("text", "cost"), (), self._read),
-                Section(("text", "cost"), (self.lines,), self._list),
+                Section(chosen, (), self._read),
+                Section(chosen, (self.lines,), self._list),
                 Section(("text", "cost"), (self.hint,), self._explain),
-                Section(("text", "cost", "line"), (self.answer, self.chart), self._draw),
+                Section((*chosen, "line"), (self.answer, self.chart), self._draw),
+                *(section for section, _ in folds),
             ],
             [
                 self.damaged,
                 self.answer,
                 self.chart,
+                *(fold for _, fold in folds),
                 Fold("settings", "What was measured of each setting?", self.lines),
                 Fold("method", "How was it measured?", self.hint),
+                Fold(
+                    "measure", "Measure a run", row(self.run, button("Measure", self._measure, self.guarded)), self.job
+                ),
             ],
-            [self.text, self.cost],
+            [self.text, self.score, self.cost, self.price],
             self._look,
         )
 
+    def _fold(
+        self,
+        name: str,
+        title: str,
+        figure: Callable[[pd.DataFrame, str], go.Figure],
+        finding: Callable[[pd.DataFrame], str],
+    ) -> tuple[Section, Fold]:
+        """Return a section on where the time goes, and the fold with it."""
+        said, chart = Note(), Chart()
+
+        def show() -> None:
+            times = self._times[[_place(line) == self.text.value for line in self._times.itertuples()]]
+            said.say(_UNTIMED if times.empty else finding(times))
+            if len(times):
+                chart.show(figure(times, f"{title} On {times['corpus'].iloc[0]}"))
+
+        return Section(("text",), (said, chart), show), Fold(name, title, said, chart)
+
     def _look(self) -> Collection[str]:
         """Read what is stored, and return the changed names of the state."""
-        stored, damaged = stored_efficiency(self._workspace)
-        names = ", ".join(path.name for path in damaged)
+        self._tell_job()
+        (stored, damaged), (times, also) = stored_efficiency(self._workspace), stored_times(self._workspace)
+        names = ", ".join(path.name for path in (*damaged, *also))
         self.damaged.say(f"Damaged, and left out: {names}." if names else "")
-        if stored.equals(self._stored):
+        if stored.equals(self._stored) and times.equals(self._times):
             return ()
-        self._stored, self._found = stored, medians(stored)
+        self._stored, self._found, self._times = stored, medians(stored), times
         offer(self.text, tuple(dict.fromkeys(_place(line) for line in self._found.itertuples())))
         return ("text",)
 
+    def _measure(self) -> None:
+        """Measure the named run in the background; the page shows it once it is measured."""
+        run = open_run(self.run.value.strip(), self._workspace)
+        Job.start(self._workspace.jobs / _JOB, [*_MEASURE, run.name])
+        self._tell_job()
+
+    def _tell_job(self) -> None:
+        """Say how far the last measurement is."""
+        with suppress(NmtlabError):  # there was none
+            job = Job.open(self._workspace.jobs / _JOB)
+            state = "Measuring" if job.alive else job.last_error or "Measured"
+            self.job.say(f"{state}. {job.tail(1)}" if job.alive or not job.last_error else state)
+
     def _read(self) -> None:
         self._shown = pd.DataFrame()
+        asked = self.cost.value == "dollars"
+        show_if(asked, self.price)
         if self.text.value:
             found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
+            known = [(name, score) for score, name in SCORES.items() if found[score].notna().any()]
+            offer(self.score, known)
             keys = pd.Index([_key(line) for line in found.itertuples()])
-            self._shown = found.assign(frontier=frontier(found, self.cost.value, margin=NOISE)).set_index(keys)
+            found = priced(found, _number(self.price.value) if asked else PRICES["cpu"])
+            self._shown = marked(found, self.cost.value, self.score.value).set_index(keys)
 
     def _list(self) -> None:
         if len(self._shown):
@@ -115,10 +188,11 @@ class EfficiencyPage(Page):
         if self._shown.empty:
             self.answer.say(_NONE if self._stored.empty else "Choose what to show.")
         else:
-            title = f"BLEU and {COSTS[self.cost.value].partition(',')[0]} on {self._shown['corpus'].iloc[0]}"
+            cost, score = self.cost.value, self.score.value
+            title = f"{SCORES[score]} and {COSTS[cost].partition(',')[0]} on {self._shown['corpus'].iloc[0]}"
             chosen = self.lines.value or ""
-            self.chart.show(efficiency_figure(self._shown, self.cost.value, title, published_efficiency(), chosen))
-            self.answer.say(efficiency_finding(self._shown, self.cost.value))
+            self.chart.show(efficiency_figure(self._shown, cost, title, published_efficiency(), chosen, score))
+            self.answer.say(efficiency_finding(self._shown, cost, score))
 
     def _clicked(self, point: dict[str, Any]) -> None:
         if point["customdata"]:
@@ -128,6 +202,18 @@ class EfficiencyPage(Page):
 def efficiency_page(workspace: Workspace | None = None) -> EfficiencyPage:
     """Return the page."""
     return EfficiencyPage(workspace or Workspace.find())
+
+
+def _number(price: str) -> float:
+    """Return a price that was typed.
+
+    Raises:
+        NmtlabError: it is no number.
+    """
+    try:
+        return float(price)
+    except ValueError as error:
+        raise NmtlabError(f"price {price!r}: no number", "give US dollars an hour, as 0.102") from error
 
 
 def _place(line: tuple) -> str:
@@ -142,18 +228,20 @@ def _key(line: tuple) -> str:
 
 def _table(found: pd.DataFrame) -> pd.DataFrame:
     """Return lines for display, the better ones first."""
-    marked = found.assign(front=found["frontier"].map({True: "●", False: ""})).sort_values("bleu", ascending=False)
-    return marked[list(_COLUMNS)].drop(columns=_common(found)).rename(columns=_COLUMNS)
+    lines = found.assign(front=found["frontier"].map({True: "●", False: ""})).sort_values("bleu", ascending=False)
+    unknown = [name for name in ("chrf",) if found[name].isna().all()]
+    return lines[list(_COLUMNS)].drop(columns=[*_common(found), *unknown]).rename(columns=_COLUMNS)
 
 
 def _common(found: pd.DataFrame) -> list[str]:
-    """Return the settings that all of several lines have in common."""
-    return [name for name in _OFTEN_COMMON if len(found) > 1 and found[name].nunique() == 1]
+    """Return the settings that all of several systems have in common."""
+    systems = found[found["engine"] != "echo"]
+    return [name for name in _OFTEN_COMMON if len(systems) > 1 and systems[name].nunique() == 1]
 
 
 def _measured(found: pd.DataFrame) -> str:
     """Say how some lines were measured."""
-    load = found["load_average"].max()
+    load = found.loc[found["engine"] != "echo", "load_average"].max()
     beside = (
         f" Other work ran on the machine (load average {load:.1f}): take processor time, and ratios."
         if load > _IDLE
@@ -163,8 +251,11 @@ def _measured(found: pd.DataFrame) -> str:
     common = ", ".join(f"{_COLUMNS[name]} {found[name].iloc[0]}" for name in _common(found))
     common = f" The same everywhere: {common}." if common else ""
     return (
-        "Medians of the rounds; each measurement runs in a separate process, less the time of an empty input. ● and a "
-        f"filled point: more than {NOISE:g} BLEU better than the cheaper ones of these; less may be chance on 1,000 "
-        "sentences. Sizes are of the files on disk: the weights of nmtlab are stored in half precision if the run is "
-        f"packed, those of CTranslate2 in the precision named.{beside}{common} BLEU is {signatures}."
+        "Medians of the rounds, with 95 % intervals of resampled test sets where they are known; each measurement runs "
+        "in a separate process, less the time of an empty input. ● and a filled point: more than "
+        f"{NOISE:g} points better than the cheaper ones of these; less may be chance on 1,000 sentences. A line joins "
+        "two points that differ in one setting: point at its middle to see what that does. echo copies the source. The "
+        "price of a million words is that of the hours that they take. Sizes are of the files on disk: the weights of "
+        "nmtlab are stored in half precision if the run is packed, those of CTranslate2 in the precision named."
+        f"{beside}{common} BLEU is {signatures}."
     )

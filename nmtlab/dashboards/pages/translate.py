@@ -60,6 +60,7 @@ PAGE = About(
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
+_ENGINE = "Engine: nmtlab, since CTranslate2 shows neither attention nor the probabilities of tokens."
 _MAX_LINES = 100
 _MAX_BEAM = 500
 _DEFAULT = ("default", "")
@@ -201,6 +202,7 @@ class TranslatePage(Page):
             said.append(f"Lines are cut after {MAX_LETTERS:,} letters.")
         if len(lines) == _MAX_LINES:
             said.append(f"At most {_MAX_LINES} lines are translated.")
+        said.append(_ENGINE)
         return " ".join(filter(None, said))
 
     def _translate(self, lines: Mapping[int, tuple[str, list[Run]]]) -> Iterator[None]:
