@@ -142,6 +142,7 @@ a wide beam, and translate with every share of the weights."""
 def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
     page = make(name, gallery)
     assert told(page) == ""
+    assert all(leaf.frame.index.is_unique for leaf in leaves(page) if isinstance(leaf, Table))
     assert bool(figures(page)) == (name not in ("changed", "correct", "depth", "many", "noise", "train", "searches"))
 
 
@@ -505,14 +506,6 @@ def test_every_colour_of_a_figure_has_a_partner_on_a_dark_page(name, hostile):
             plain = as_hex(colour) if colour.startswith("rgb(") else colour
             rgba = re.fullmatch(r"rgba\((\d+),(\d+),(\d+),[\d.]+\)", colour)
             assert (as_hex(f"rgb({', '.join(rgba.groups())})") if rgba else plain) in DARK
-
-
-@pytest.mark.full
-def test_tables_have_a_row_a_key(hostile):
-    for name in NAMES:
-        for leaf in leaves(make(name, hostile)):
-            if isinstance(leaf, Table):
-                assert leaf.frame.index.is_unique
 
 
 @pytest.mark.parametrize(("status", "can"), [("stopped", True), ("interrupted", True), ("finished", False)])
