@@ -116,9 +116,12 @@ def _tiny(size: int) -> list[Row]:
     )  # fmt: skip
 
 
+_AS_IT_IS: Changes = {"training.sampling_exponent": 1.0}
+"""An epoch has every pair once: 4:1 is the mix that is read, too."""
+
 _EQUAL_UPDATES: Changes = {
     "training.schedule": "constant", "training.validate_every": 100, "training.max_evaluations": 16,
-    "training.patience": 16,
+    "training.patience": 16, **_AS_IT_IS,
 }  # fmt: skip
 
 MONOLINGUAL = Table(
@@ -133,6 +136,7 @@ MONOLINGUAL = Table(
     changes={
         "tiny": {
             "model.d_model": 32, "training.validate_every": 16, "training.max_evaluations": 3, "search.beam_size": 2,
+            **_AS_IT_IS,
         },
         "small": _EQUAL_UPDATES,
         "thesis": _EQUAL_UPDATES,
