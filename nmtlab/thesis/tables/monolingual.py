@@ -124,12 +124,14 @@ _EQUAL_UPDATES: Changes = {
     "training.patience": 16, **_AS_IT_IS,
 }  # fmt: skip
 
+ROWS = (*(row for texts in (_qaa, _galician, _turkish) for size in SIZES for row in texts(size)), *_tiny(250))
+REVERSES = {row.name: reverse.name for row, reverse in zip(ROWS[::2], ROWS[1::2], strict=True)}
+"""Name of a row -> that of the row in the other direction."""
+
 MONOLINGUAL = Table(
     name="monolingual",
     title="Text that nobody translated: what it adds to a few pairs",
-    rows=(
-        *(row for texts in (_qaa, _galician, _turkish) for size in SIZES for row in texts(size)), *_tiny(250)
-    ),
+    rows=ROWS,
     columns=(PAIRS, *(replace(PAIRS, name=name, texts=name) for name in SYSTEMS)),
     metrics=("test-bleu", "test-chrf"),
     baseline=PAIRS.name,
