@@ -49,8 +49,9 @@ class MonolingualPage(Page):
         self.quality = ViewSection(lambda: self._view(self.quality, quality_view), ("metric",), "In numbers")
         self.none, self.pairs = Note(), Table("The first pairs of each text", height="24em")
         made = Section(("metric",), (self.none, self.pairs), self._show_pairs)
+        self.measured = widgets.VBox([self.gains.answer, self.gains.chart])
         body = [
-            self.gains.answer, self.gains.chart, html(_SYSTEMS, "nmtlab-note"),
+            self.measured, html(_SYSTEMS, "nmtlab-note"),
             Fold("quality", "Does the quality of back-translations decide?", self.quality),
             Fold("pairs", "What do made pairs look like?", made),
             Fold("numbers", "The scores in numbers", self.gains.table),
