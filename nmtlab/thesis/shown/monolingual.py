@@ -115,12 +115,15 @@ def gains_figure(lines: pd.DataFrame, label: str) -> go.Figure:
         )  # fmt: skip
         for score, margin in bound[["score", "margin"]].itertuples(index=False):
             line = {"color": COLOURS[1], "dash": "dash"}
-            figure.add_hline(y=score, line=line, name=REAL, showlegend=panel == 0, **place)
+            figure.add_hline(y=score, line=line, name=f"{REAL} (upper bound)", showlegend=panel == 0, **place)
             if margin > 0:
                 shade = see_through(COLOURS[1], 0.15)
                 figure.add_hrect(y0=score - margin, y1=score + margin, fillcolor=shade, line_width=0, **place)
     figure.update_xaxes(tickangle=-45, categoryorder="array", categoryarray=_categories())
-    figure.update_yaxes(title_text=escape(label), rangemode="tozero", col=1)
+    figure.update_yaxes(title_text=escape(label), col=1)
+    # Lines and bands are in no range that Plotly.js finds.
+    for row, (_, some) in enumerate(lines.groupby("text", sort=False), start=1):
+        figure.update_yaxes(range=[0, 1.05 * (some["score"] + some["margin"].fillna(0)).max()], row=row)
     figure.update_layout(legend=BELOW, margin={"t": _HEAD, "b": _FOOT})
     height = _HEAD + max(1, len(texts)) * _PANEL + _FOOT
     return dressed(figure, "What text that nobody translated adds to a few pairs", height)

@@ -60,6 +60,7 @@ def test_a_figure_has_a_panel_for_each_text_and_size_with_the_upper_bound_as_a_l
     figure = gains_figure(gains(results_of("monolingual", SCORES), "small"), "test BLEU")
     assert [list(trace.y) for trace in figure.data if trace.mode == "markers"] == [[20.0, 24.0, 19.0], [10.0, 11.0]]
     assert [shape.y0 for shape in figure.layout.shapes if shape.type == "line"] == [28.0]
+    assert 28 < figure.layout.yaxis.range[1] < 30  # the upper bound is in it
     assert {note.text for note in figure.layout.annotations} >= {
         "qaa-en, artificial, 500 pairs", "gl-en, LibreOffice, 2,000 pairs"
     }  # fmt: skip
