@@ -347,7 +347,8 @@ class TranslatedCorpus(_Derived):
 
         if self.beside:
             check_held_out(text, [self.beside.open(workspace)])
-        run, nearest = open_run(self.by, workspace), "bleu" if self.nearest else None
+        run = open_run(self.by, workspace)
+        nearest: Literal["bleu"] | None = "bleu" if self.nearest else None
         how = Synthesis(self.side, run.recipe.search, samples=int(self.sampled), nearest=nearest)
         run = run.directed(*how.directed((self.source, self.target)))
         with _made_once(folder):
