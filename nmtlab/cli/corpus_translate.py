@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Literal
 
@@ -14,11 +14,14 @@ from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.recipe import MachineSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
-from nmtlab.text.checks.inspection import held_out_among
+from nmtlab.text.checks.inspection import check_held_out
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
-from nmtlab.text.corpora.monolingual import MonolingualCorpus, open_monolingual
+from nmtlab.text.corpora.monolingual import open_monolingual
 from nmtlab.workspace import Workspace
+
+ACCEPT = ", or accept them with --allow-overlap"
+"""What else can be done about text with sentences of dev and test, than to remove them."""
 
 
 def translate(
@@ -99,7 +102,8 @@ def translate(
     neural = opened.recipe.model.neural
     if samples and not neural:
         raise NmtlabError(f"--samples: run {opened.name!r} is phrase-based", "leave it out")
-    check_held_out(lines, _corpora(opened, workspace), allow_overlap)
+    if not allow_overlap:
+        check_held_out(lines, _corpora(opened, workspace), ACCEPT)
 
     from nmtlab.interchange.engine import choose_engine  # after the names are checked: it loads torch
     from nmtlab.interchange.served import open_served
@@ -120,16 +124,6 @@ def translate(
         print(choice, file=sys.stderr)
     print_pairs(name, report)
     _print_recipe(name, report)
-
-
-def check_held_out(text: MonolingualCorpus, corpora: Iterable[ParallelCorpus], allow_overlap: bool) -> None:
-    """Refuse text with sentences of the dev and test sets of corpora."""
-    found = {} if allow_overlap else held_out_among(text.lines(), text.language, corpora)
-    for split, number in found.items():
-        raise CorpusError(
-            f"text {text.name}: has {number:,} {text.language} sentence{'' if number == 1 else 's'} of {split}",
-            "remove them from the text, or accept them with --allow-overlap",
-        )
 
 
 def _corpora(run: Run, workspace: Workspace) -> Iterator[ParallelCorpus]:

@@ -8,12 +8,13 @@ import typer
 
 from nmtlab.analysis.comparison.files import text_of_split
 from nmtlab.cli.answer import Answer, Json, print_answer
-from nmtlab.cli.corpus_translate import check_held_out
+from nmtlab.cli.corpus_translate import ACCEPT
 from nmtlab.cli.options import Set, Source, Split, Target, Threads, changed, interrupted
 from nmtlab.cli.scored import FIELDS, Score
 from nmtlab.cli.tables import print_table
 from nmtlab.progress import ProgressBar
 from nmtlab.recipe import find_recipe
+from nmtlab.text.checks.inspection import check_held_out
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.monolingual import open_monolingual
 from nmtlab.training.events import ignore
@@ -104,8 +105,8 @@ def rounds(
     settings = changed(
         find_recipe(recipe), [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])], threads
     )
-    for text in texts.values():
-        check_held_out(text, [pairs], allow_overlap)
+    for text in () if allow_overlap else texts.values():
+        check_held_out(text, [pairs], ACCEPT)
 
     from nmtlab.rounds import Rounds, back_translate_in_rounds  # after the names are checked: it loads torch
 

@@ -1,18 +1,20 @@
 """The text of an experiment, as data: prepared once under its name, and reused afterwards."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
+from typing import Any, Literal
 
 from nmtlab.errors import CorpusError
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.artificial.writing import ENGLISH
+from nmtlab.text.checks.inspection import check_held_out
 from nmtlab.text.corpora.concatenation import join
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_language, translated_from
@@ -22,6 +24,8 @@ from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.text.noise.adding import add_noise, third_text
 from nmtlab.text.noise.kinds import Kind
 from nmtlab.workspace import Workspace
+
+Side = Literal["source", "target"]
 
 _FIRST = "first.json"
 """File in the folder of `FirstPairs`: what they are the first pairs of."""
@@ -291,52 +295,97 @@ class FirstPairs(_Derived):
 
 @dataclass(frozen=True)
 class TranslatedCorpus(_Derived):
-    """The training sources of a corpus with their translations by a run, and dev and test of the corpus.
+    """One side of the training text of a corpus, with its translations by a run on the other side.
+
+    If the targets are translations, it has dev and test of the corpus, too.
 
     Args:
         whole: the corpus.
         by: name of the run, which must have ended when the text is made; its recipe has the search.
         nearest: whether to keep of each beam the translation with the best sentence BLEU against the reference.
+        side: side that has the translations; source is back-translation, by a run in the other direction.
+        sampled: whether to sample one translation a line from the model, instead of searching for the best.
+        beside: the pairs that it is trained beside, of whose dev and test it must have no sentence; None if it takes
+            the place of the corpus.
     """
 
     whole: "Corpus"
     by: str
     nearest: bool = False
+    side: Side = "target"
+    sampled: bool = False
+    beside: "Corpus | None" = None
 
     @property
     def name(self) -> str:
         """Its name in the workspace; the name of a run on the same corpus begins with that of the corpus."""
         by = self.by.removeprefix(f"{self.whole.name}.")
-        return f"{self.whole.name}.by-{by}{'.nearest' if self.nearest else ''}"
+        return f"{self.whole.name}.by-{by}{'.nearest' * self.nearest}{'.sampled' * self.sampled}"
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: the corpus was not found, a different one has that name, or its text has sentences of dev or
+                test of the pairs beside it.
+            RunError: there is no such run, or it has no weights.
+        """
+        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        text = MonolingualCorpus(whole.folder, self.source if self.side == "target" else self.target)
+        if not folder.exists():
+            self._write(folder, text, workspace)
+        corpus = ParallelCorpus.open(folder, self.source, self.target)
+        of = {"bitext": whole.checksum()} if self.side == "target" else {"checksum": text.checksum()}
+        wanted: dict[str, str | None] = {"run": self.by, **of}
+        if workspace.run_folder(self.by).exists():
+            wanted["weights"] = Run(workspace.run_folder(self.by)).checkpoints.original_digest
+        _check_same(folder, translated_from(corpus), wanted)
+        return corpus
+
+    def _write(self, folder: Path, text: MonolingualCorpus, workspace: Workspace) -> None:
+        from nmtlab.synthetic import Synthesis, back_translate  # loads torch
+
+        if self.beside:
+            check_held_out(text, [self.beside.open(workspace)])
+        run = open_run(self.by, workspace)
+        nearest: Literal["bleu"] | None = "bleu" if self.nearest else None
+        how = Synthesis(self.side, run.recipe.search, samples=int(self.sampled), nearest=nearest)
+        run = run.directed(*how.directed((self.source, self.target)))
+        with _made_once(folder):
+            back_translate(run, text, folder, how, run.recipe.machine)
+
+
+@dataclass(frozen=True)
+class CopiedCorpus(_Derived):
+    """The training targets of a corpus on both sides (Currey et al. 2017), without dev and test.
+
+    Args:
+        whole: the corpus.
+    """
+
+    whole: "Corpus"
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace."""
+        return f"{self.whole.name}.copied-{self.target}"
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.
 
         Raises:
             CorpusError: the corpus was not found, or a different one has that name.
-            RunError: there is no such run, or it has no weights.
         """
-        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        text = MonolingualCorpus(self.whole.open(workspace).folder, self.target)
+        folder, origin = _folder(self.name, workspace), {"text": text.name, "checksum": text.checksum()}
         if not folder.exists():
-            self._write(folder, whole, workspace)
-        corpus = ParallelCorpus.open(folder, self.source, self.target)
-        wanted: dict[str, str | None] = {"run": self.by, "bitext": whole.checksum()}
-        if workspace.run_folder(self.by).exists():
-            wanted["weights"] = Run(workspace.run_folder(self.by)).checkpoints.original_digest
-        _check_same(folder, translated_from(corpus), wanted)
-        return corpus
-
-    def _write(self, folder: Path, whole: ParallelCorpus, workspace: Workspace) -> None:
-        from nmtlab.synthetic import Synthesis, back_translate  # loads torch
-
-        run = open_run(self.by, workspace).directed(self.source, self.target)
-        how = Synthesis("target", run.recipe.search, nearest="bleu" if self.nearest else None)
-        text = MonolingualCorpus(whole.folder, self.source)
-        try:
-            back_translate(run, text, folder, how, run.recipe.machine)
-        except CorpusError:
-            if not folder.exists():  # else another process has made it in the meantime
-                raise
+            report = ImportReport("copied", origin, self.source, self.target, synthetic=self.source)
+            with _made_once(folder), new_folder(folder) as temporary:
+                source, target = (temporary / f"train.{code}" for code in (self.source, self.target))
+                report.kept = {"train": write_pairs(source, target, ((line, line) for line in text.lines()))}
+                report.save(temporary)
+        _check_same(folder, _read(folder / REPORT).get("origin", {}), origin)
+        return ParallelCorpus.open(folder, self.source, self.target)
 
 
 @dataclass(frozen=True)
@@ -373,11 +422,8 @@ class NoisyCorpus(_Derived):
         folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
         third = MonolingualCorpus(self.third.open(workspace).folder, self.third.source) if self.third else None
         if not folder.exists():
-            try:
+            with _made_once(folder):
                 add_noise(folder, whole, self.kind, self.share, self.seed, third)
-            except CorpusError:
-                if not folder.exists():  # else another process has made it in the meantime
-                    raise
         made = _read(folder / REPORT)
         wanted = {
             "source": self.source, "target": self.target, "checksum": whole.checksum(), "kind": self.kind,
@@ -405,6 +451,7 @@ class Directed:
         | ExternalCorpus
         | FirstPairs
         | TranslatedCorpus
+        | CopiedCorpus
         | NoisyCorpus
     )
     source: str
@@ -432,6 +479,7 @@ Corpus = (
     | ExternalCorpus
     | FirstPairs
     | TranslatedCorpus
+    | CopiedCorpus
     | NoisyCorpus
     | Directed
 )
@@ -469,6 +517,16 @@ def opened_beside(corpus: Corpus, workspace: Workspace, folder: Path) -> Paralle
 def backwards(corpus: Corpus) -> Corpus:
     """Return a corpus with source and target exchanged."""
     return in_direction(corpus, corpus.target, corpus.source)
+
+
+@contextmanager
+def _made_once(folder: Path) -> Iterator[None]:
+    """Accept that a folder exists already: another process has made it in the meantime."""
+    try:
+        yield
+    except CorpusError:
+        if not folder.exists():
+            raise
 
 
 def _folder(name: str, workspace: Workspace) -> Path:

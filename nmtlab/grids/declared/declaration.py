@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from nmtlab.errors import NmtlabError
-from nmtlab.grids.declared.corpora import Corpus
+from nmtlab.grids.declared.corpora import Corpus, Side
 
 Scale = Literal["tiny", "small", "thesis", "grid"]
 """tiny: for tests, minutes in all; small: minutes a cell on 2 CPU cores; thesis: its sizes, on corpora you provide;
@@ -68,16 +68,35 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Made:
+    """Monolingual text with its translations by a run of the row, for systems that are trained on it too.
+
+    Args:
+        by: the system whose training on the row's text, with the same seed if it has one, translates.
+        of: pairs, one side of which is the monolingual text; the other side is not read.
+        side: side that has the translations; source is back-translation, by a training in the other direction.
+        sampled: whether to sample one translation a line from the model, instead of searching for the best.
+    """
+
+    by: Column
+    of: Corpus
+    side: Side = "source"
+    sampled: bool = False
+
+
+@dataclass(frozen=True)
 class Texts:
-    """The texts of a training in several directions.
+    """The texts of a training on several corpora or in several directions.
 
     Args:
         name: its name, with which the names of runs begin.
         corpora: one or more; the first is the recipe's `corpus`.
+        made: further text, which runs of the row make.
     """
 
     name: str
     corpora: tuple[Corpus, ...]
+    made: tuple[Made, ...] = ()
 
 
 @dataclass(frozen=True)

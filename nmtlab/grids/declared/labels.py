@@ -3,6 +3,7 @@
 import pandas as pd
 
 from nmtlab.grids.declared.corpora import (
+    CopiedCorpus,
     Corpus,
     Directed,
     FirstPairs,
@@ -18,7 +19,7 @@ ARTIFICIAL = "artificial"
 
 def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
-    if isinstance(corpus, Directed | FirstPairs | TranslatedCorpus | NoisyCorpus):
+    if isinstance(corpus, Directed | FirstPairs | TranslatedCorpus | CopiedCorpus | NoisyCorpus):
         return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
     if isinstance(corpus, SyntheticCorpus | SyntheticFamily):
         return ARTIFICIAL

@@ -11,13 +11,14 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.grids.declared.corpora import Corpus, Directed, TranslatedCorpus, planned
+from nmtlab.grids.declared.corpora import Corpus, Directed, TranslatedCorpus, backwards, planned
 from nmtlab.grids.declared.declaration import (
     GRID,
     WORD_LEVEL,
     Changes,
     Column,
     Distillation,
+    Made,
     Parent,
     Row,
     Scale,
@@ -196,7 +197,7 @@ def run_cell(
     Raises:
         NmtlabError: a problem that the user can fix; or a run with the cell's name is a different training.
     """
-    if planned(cell.corpus, workspace) != cell.corpus:
+    if any(planned(corpus, workspace) != corpus for corpus in cell.corpora):
         on_event(Preparing("translating train"))
     opened = {corpus: corpus.open(workspace) for corpus in cell.corpora}
     corpus = opened[cell.corpus]
@@ -263,18 +264,18 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
         common = {}  # a phrase-based system has no width and no epochs, and uses the full vocabulary
     of_system = {**system.changes, **system.at.get(scale, {})}
     special = {**of_system, **table.exceptions.get((row.name, system.name), {})}
-    several = {"more_corpora": tuple(_corpus(one) for one in more)} if more else {}
     # One thread each, so that results do not depend on how many cells are made at once; and the thesis' words in its
     # tables.
     always = {"machine.threads": 1, **({} if scale == GRID else {"text.word_rules": "moses"})}
     taught = WORD_LEVEL if system.teacher and system.distillation == "word" else {}
-    recipe = named.with_changes({**taught, **common, **special, **_named(corpus), **several, **always})
+    recipe = named.with_changes({**taught, **common, **special, **_named(corpus), **_beside(more), **always})
     usual = {**_settings(named), **common}
     label = Path(system.recipe).stem + _label(special, usual)
     label += f".{system.parent}-parent" if system.parent else ""
     label += f".from-{system.base.name}" if system.base and scale == GRID else ""
-    teachers = {one.seed: one for one in _cells(table, scale, row, setup, system.teacher)} if system.teacher else {}
-    label += f".{system.distillation}-{next(iter(teachers.values())).label}" if teachers else ""
+    teachers = list(_cells(table, scale, row, setup, system.teacher)) if system.teacher else []
+    label += f".{system.distillation}-{teachers[0].label}" if teachers else ""
+    makers = [(made, _makers(made, table, scale, row, setup)) for made in texts.made]
     splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
         seeds = {} if seed is None else {"training.seed": seed}
@@ -293,9 +294,11 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
         )
         if system.base:
             bases = _cells(table, scale, row, setup, system.base)
-            cell = _based_on(cell, next(base for base in bases if base.seed in (None, seed)))
+            cell = _based_on(cell, _of_seed(seed, bases))
         if teachers:
-            cell = _taught(cell, teachers[seed if seed in teachers else None], system.distillation)
+            cell = _taught(cell, _of_seed(seed, teachers), system.distillation)
+        for made, runs in makers:
+            cell = _with_made(cell, made, _of_seed(seed, runs))
         if system.parent:
             declared = setup.parents[system.parent]
             if recipe.text.segmentation == "word":
@@ -307,18 +310,39 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
         yield cell
 
 
+def _of_seed(seed: int | None, cells: Iterable[Cell]) -> Cell:
+    """Return the cell with a seed, or the one that stands for every seed."""
+    return next(cell for cell in cells if cell.seed in (None, seed))
+
+
+def _only_trained(cell: Cell) -> Cell:
+    """Return a cell without what is measured after its training, for one that needs it."""
+    return replace(cell, splits=(), metrics=())
+
+
+def _makers(made: Made, table: Table, scale: Scale, row: Row, setup: Setup) -> list[Cell]:
+    """Return the trainings that translate a text, one per seed."""
+    corpus = backwards(setup.corpus) if made.side == "source" else setup.corpus
+    return [_only_trained(one) for one in _cells(table, scale, row, replace(setup, corpus=corpus), made.by)]
+
+
+def _with_made(cell: Cell, made: Made, maker: Cell) -> Cell:
+    """Return a cell that is also trained on a text that another training has translated."""
+    text = TranslatedCorpus(made.of, maker.run, side=made.side, sampled=made.sampled, beside=cell.corpus)
+    more = (*cell.more, text)
+    recipe = cell.recipe.with_changes(_beside(more))
+    return replace(cell, recipe=recipe, more=more, needs=(*cell.needs, Need("translator", maker)))
+
+
 def _based_on(cell: Cell, base: Cell) -> Cell:
     """Return a cell that starts from the training of another system."""
-    return replace(
-        cell,
-        recipe=cell.recipe.with_changes({"transfer.parent": base.run}),
-        needs=(Need("parent", replace(base, splits=(), metrics=())),),
-    )
+    recipe = cell.recipe.with_changes({"transfer.parent": base.run})
+    return replace(cell, recipe=recipe, needs=(Need("parent", _only_trained(base)),))
 
 
 def _taught(student: Cell, teacher: Cell, distillation: Distillation) -> Cell:
     """Return a cell that learns from the training of another system."""
-    cell = replace(teacher, splits=(), metrics=())
+    cell = _only_trained(teacher)
     if distillation == "word":
         recipe = student.recipe.with_changes({"training.teacher": teacher.run})
         return replace(student, recipe=recipe, needs=(Need("teacher", cell),))
@@ -360,6 +384,11 @@ def _corpus(corpus: Corpus) -> dict[str, str]:
 def _run_name(corpus: Corpus) -> str:
     """Return the name of a corpus, with its direction if it is not the corpus' usual one."""
     return f"{corpus.name}.{corpus.source}-{corpus.target}" if isinstance(corpus, Directed) else corpus.name
+
+
+def _beside(more: Sequence[Corpus]) -> Changes:
+    """Return the changes to a recipe that is also trained on further corpora."""
+    return {"more_corpora": tuple(map(_corpus, more))} if more else {}
 
 
 def _named(corpus: Corpus) -> dict[str, str]:

@@ -9,6 +9,7 @@ from nmtlab.text.corpora.cleaning import digest, normalise
 from nmtlab.text.corpora.corpus import Direction, Pair, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.corpora.lines import is_blank
+from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 
 
@@ -77,6 +78,24 @@ def held_out_among(lines: Iterable[str], language: str, corpora: Iterable[Parall
     for corpus in sided.values():
         counted.update(_targets_in(seen, corpus))
     return dict(counted)
+
+
+def check_held_out(text: MonolingualCorpus, corpora: Iterable[ParallelCorpus], otherwise: str = "") -> None:
+    """Refuse text with sentences of the dev and test sets of corpora.
+
+    Args:
+        text: in one of their languages; streamed.
+        corpora: with dev or test.
+        otherwise: what can be done besides removing the sentences, with a comma before it.
+
+    Raises:
+        CorpusError: there are some, as by `held_out_among`.
+    """
+    for split, number in held_out_among(text.lines(), text.language, corpora).items():
+        raise CorpusError(
+            f"text {text.name}: has {number:,} {text.language} sentence{'' if number == 1 else 's'} of {split}",
+            f"remove them from the text{otherwise}",
+        )
 
 
 def _into(language: str, corpus: ParallelCorpus) -> ParallelCorpus:

@@ -31,8 +31,8 @@ class ImportReport:
     """What an import read, kept and dropped; written to the corpus folder as `import.json`.
 
     Args:
-        kind: text, tsv, csv, jsonl, gettext, tmx, xliff, mtdata, sacrebleu, mono, join, filter, select, translated or
-            noise.
+        kind: text, tsv, csv, jsonl, gettext, tmx, xliff, mtdata, sacrebleu, mono, join, filter, select, translated,
+            copied or noise.
         origin: what was read, as the user named it (absolute paths reduced to their last part).
         source: code of the source language.
         target: code of the target language; empty for monolingual text.

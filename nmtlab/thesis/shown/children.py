@@ -12,7 +12,7 @@ from nmtlab.analysis.metrics import find_metric
 from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
-from nmtlab.grids.declared.corpora import Directed, ExternalCorpus, NoisyCorpus, TranslatedCorpus
+from nmtlab.grids.declared.corpora import CopiedCorpus, Directed, ExternalCorpus, NoisyCorpus, TranslatedCorpus
 from nmtlab.grids.declared.declaration import Scale, Setup, Table
 from nmtlab.grids.declared.labels import labelled, text_label
 from nmtlab.grids.results.summary import summary
@@ -76,7 +76,7 @@ def child_sizes(scale: Scale) -> Mapping[str, tuple[str, int]]:
     sizes = {}
     for row in CHILD_SIZE.rows:
         setup = row.at[scale]
-        undeclared = ExternalCorpus | Directed | TranslatedCorpus | NoisyCorpus
+        undeclared = ExternalCorpus | Directed | TranslatedCorpus | CopiedCorpus | NoisyCorpus
         if not isinstance(setup, Setup) or isinstance(setup.corpus, undeclared):
             continue
         if setup.corpus.train:

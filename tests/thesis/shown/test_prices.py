@@ -56,6 +56,17 @@ def test_a_table_is_priced_by_the_ruler_of_another_and_lengthens_it(tmp_path):
     assert all(one.low == one.high == one.worth for one in found)  # no seed differs
 
 
+def test_text_that_runs_make_is_priced_by_the_pairs_alone(tmp_path):
+    sizes = {
+        "gl-en (500)": {"pairs alone": [5.0] * 3, "sampled, 4:1": [8.0] * 3},
+        "gl-en (2,000)": {"pairs alone": [11.0] * 3, "copied, 4:1": [8.0] * 3},
+    }
+    assert said(prices([table(tmp_path, "monolingual", sizes)])) == {
+        ("sampled, 4:1", 500): 500,
+        ("copied, 4:1", 2000): -1000,
+    }
+
+
 def test_a_technique_that_is_its_ruler_is_worth_nothing_whatever_seeds_and_sentences_do(tmp_path):
     same = {f"tr-en ({size})": dict.fromkeys(("tied", "fixnorm+lex"), scores) for size, scores in
             (("500", [4.8, 5.1, 5.4]), ("2,000", [10.0, 11.0, 11.5]), ("4,000", [13.0, 14.0, 14.1]))}  # fmt: skip

@@ -1,0 +1,77 @@
+"""Monolingual text: what back-translations and other made text add to a few pairs (Sennrich et al. 2016)."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import ipywidgets as widgets
+
+from nmtlab.analysis.metrics import find_metrics
+from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.views import ViewSection
+from nmtlab.dashboards.widgets.note import Note, html
+from nmtlab.dashboards.widgets.table import Table
+from nmtlab.errors import NmtlabError
+from nmtlab.figures.view import View
+from nmtlab.thesis.shown.monolingual import made_pairs, monolingual_view, quality_view
+from nmtlab.thesis.tables.monolingual import MONOLINGUAL
+from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=99,
+    group="Why",
+    title="Monolingual text",
+    question="How much of what more sentence pairs would bring does text bring that nobody translated?",
+    name="monolingual",
+)
+
+_NOT_MEASURED = f"No runs yet: 'nmtlab reproduce {MONOLINGUAL.name} --save' trains the systems of this page."
+_NO_TEXTS = f"No text that a run of the table has made is here: 'nmtlab reproduce {MONOLINGUAL.name}' makes some."
+_SYSTEMS = (
+    "All systems of a panel make as many updates and are tested on the same text. 4:1 is four lines of monolingual "
+    "text to each pair: of further pairs, one side is kept and the other made. Back-translated: the target side is "
+    "kept, and a run on the same pairs in the other direction writes the sources, with a beam; sampled: it draws them; "
+    "copied: the sources are copies of the targets. Forward-translated: the source side is kept. The upper bound has "
+    "the real pairs."
+)
+
+
+class MonolingualPage(Page):
+    """The measured scores; gains over the quality of back-translations; made pairs beside real ones."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        options = {metric.label: metric.key for metric in find_metrics(MONOLINGUAL.metrics)}
+        self.metric = widgets.Dropdown(description="Score", options=options, layout={"width": "100%"})
+        self.gains = ViewSection(lambda: self._view(self.gains, monolingual_view), ("metric",), "In numbers")
+        self.quality = ViewSection(lambda: self._view(self.quality, quality_view), ("metric",), "In numbers")
+        self.none, self.pairs = Note(), Table("The first pairs of each text", height="24em")
+        made = Section(("metric",), (self.none, self.pairs), self._show_pairs)
+        self.measured = widgets.VBox([self.gains.answer, self.gains.chart])
+        body = [
+            self.measured, html(_SYSTEMS, "nmtlab-note"),
+            Fold("quality", "Does the quality of back-translations decide?", self.quality),
+            Fold("pairs", "What do made pairs look like?", made),
+            Fold("numbers", "The scores in numbers", self.gains.table),
+        ]  # fmt: skip
+        super().__init__(PAGE, {"metric": self.metric}, [self.gains], body, [self.metric])
+
+    def _view(self, section: ViewSection, view: Callable[[str], View]) -> View | None:
+        with suppress(NmtlabError):
+            return view(self.metric.value)
+        section.answer.say(_NOT_MEASURED)
+        return None
+
+    def _show_pairs(self) -> None:
+        found = made_pairs(self._workspace)
+        if found.empty:
+            self.none.say(_NO_TEXTS)
+        else:
+            self.pairs.show(found)
+
+
+def monolingual_page(workspace: Workspace | None = None) -> MonolingualPage:
+    """Return the page."""
+    return MonolingualPage(workspace or Workspace.find())

@@ -1,0 +1,265 @@
+"""What text that nobody translated adds to a few pairs: scores of table `monolingual`, and texts behind them."""
+
+from contextlib import suppress
+from html import escape
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from nmtlab.analysis.metrics import find_metric
+from nmtlab.errors import CorpusError
+from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, name_in_lines, see_through, styles, with_subtitle
+from nmtlab.figures.view import View
+from nmtlab.figures.words import number
+from nmtlab.grids.declared.corpora import TranslatedCorpus, planned
+from nmtlab.grids.declared.declaration import Row, Scale, Setup
+from nmtlab.grids.declared.labels import row_label
+from nmtlab.grids.results.statistics import ENOUGH_SEEDS, difference, values_by_system
+from nmtlab.grids.results.summary import interval
+from nmtlab.grids.running.cells import cells_of
+from nmtlab.thesis.measured import described_cells, measured_cells
+from nmtlab.thesis.shown.prices import nested
+from nmtlab.thesis.tables.monolingual import (
+    BACK,
+    BACK_EQUAL,
+    MONOLINGUAL,
+    PAIRS,
+    REAL,
+    REVERSES,
+    SAMPLED,
+    SYSTEMS,
+)
+from nmtlab.workspace import Workspace
+
+COLUMNS = ["row", "text", "pairs", "system", "seeds", "score", "margin", "gain", "low", "high", "share"]
+QUALITY = ["text", "system", "seeds", "back_score", "gain", "low", "high"]
+PAIRS_SHOWN = ["text", "system", "made source", "real source", "made target", "real target"]
+
+_BACK_TRANSLATED = (BACK_EQUAL, BACK, SAMPLED)
+_MADE = tuple(name for name in SYSTEMS if name != REAL)
+_HEAD, _PANEL, _FOOT = 65, 250, 190
+
+
+def monolingual_view(metric: str = "test-bleu", scale: Scale = "small") -> View:
+    """Show the score of each system beside that of the upper bound, for each number of pairs.
+
+    Args:
+        metric: key of one of the table's scores.
+        scale: at which the table was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    cells = measured_cells(MONOLINGUAL.name, scale, metric).dropna(subset="value")
+    lines, label = gains(cells, scale), find_metric(metric).label
+    shown = lines.drop(columns="row")
+    figure = with_subtitle(gains_figure(lines, label), f"{described_cells(cells)}, 95 % intervals over seeds")
+    return View(shown, figure, finding=gains_finding(lines, label))
+
+
+def gains(cells: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+    """Return what each system scores, and what it gains over the pairs alone.
+
+    Args:
+        cells: `cells` of `Results`, of one score.
+        scale: of the cells.
+
+    Returns:
+        One line per row with monolingual text and system with a score, if the pairs alone have one: `row`; `text`;
+        `pairs`, their number; `system`; `seeds`; `score`, their mean, with the `margin` of its 95 % interval
+        (Student's t); `gain` over the pairs alone, with `low` and `high` of its 95 % interval (Welch, seeds alone), NaN
+        for a single seed; `share`, that of the gain of the upper bound, in percent, NaN if that gains nothing.
+    """
+    lines = []
+    for row in MONOLINGUAL.rows:
+        values = values_by_system(cells[cells["row"] == row.name])
+        if not ((text := _text(row, scale)) and PAIRS.name in values):
+            continue
+        found = {name: difference(values[name], values[PAIRS.name]).estimate() for name in SYSTEMS if name in values}
+        most = found[REAL].effect if REAL in found else np.nan
+        for name in (PAIRS.name, *found):
+            scores, gain = np.atleast_1d(values[name]).tolist(), found.get(name)
+            ends = (gain.effect, gain.low, gain.high) if gain else (np.nan,) * 3
+            share = 100 * gain.effect / most if gain and most > 0 else np.nan
+            lines.append((row.name, *text, name, len(scores), *interval(scores), *ends, share))
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def gains_figure(lines: pd.DataFrame, label: str) -> go.Figure:
+    """Draw the score of each system, a panel for each text and number of pairs, with the upper bound as a line.
+
+    Args:
+        lines: rows of `gains`.
+        label: of the score.
+    """
+    texts, sizes = list(dict.fromkeys(lines["text"])), sorted(set(lines["pairs"]))
+    drawn = {*zip(lines["text"], lines["pairs"], strict=True)}
+    titles = [
+        f"{escape(text)}, {size:,} pairs" if (text, size) in drawn else "" for text in texts for size in sizes
+    ]  # fmt: skip
+    figure = make_subplots(
+        len(texts), len(sizes), shared_xaxes=True, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.06,
+        vertical_spacing=0.35 / (2 * len(texts)),
+    )  # fmt: skip
+    for panel, ((text, size), some) in enumerate(lines.groupby(["text", "pairs"], sort=False)):
+        place = {"row": texts.index(text) + 1, "col": sizes.index(size) + 1}
+        own, bound = some[some["system"] != REAL], some[some["system"] == REAL]
+        figure.add_scatter(
+            x=[name_in_lines(name, 16) for name in own["system"]], y=own["score"], mode="markers", name="mean of seeds",
+            marker={"color": COLOURS[0], "size": 9}, showlegend=panel == 0,
+            error_y={"type": "data", "array": own["margin"], "thickness": 1.5, "width": 4},
+            customdata=own["gain"], hovertemplate="%{y:.1f} (%{customdata:+.1f})<extra>%{x}</extra>", **place,
+        )  # fmt: skip
+        for score, margin in bound[["score", "margin"]].itertuples(index=False):
+            line = {"color": COLOURS[1], "dash": "dash"}
+            figure.add_hline(y=score, line=line, name=f"{REAL} (upper bound)", showlegend=panel == 0, **place)
+            if margin > 0:
+                shade = see_through(COLOURS[1], 0.15)
+                figure.add_hrect(y0=score - margin, y1=score + margin, fillcolor=shade, line_width=0, **place)
+    figure.update_xaxes(tickangle=-45, categoryorder="array", categoryarray=_categories())
+    figure.update_yaxes(title_text=escape(label), col=1)
+    # Lines and bands are in no range that Plotly.js finds.
+    for row, (_, some) in enumerate(lines.groupby("text", sort=False), start=1):
+        figure.update_yaxes(range=[0, 1.05 * (some["score"] + some["margin"].fillna(0)).max()], row=row)
+    figure.update_layout(legend=BELOW, margin={"t": _HEAD, "b": _FOOT})
+    height = _HEAD + max(1, len(texts)) * _PANEL + _FOOT
+    return dressed(figure, "What text that nobody translated adds to a few pairs", height)
+
+
+def _categories() -> list[str]:
+    return [name_in_lines(name, 16) for name in (PAIRS.name, *_MADE)]
+
+
+def gains_finding(lines: pd.DataFrame, label: str) -> str:
+    """Say which kind of made text gains most on each text, and how much of what real pairs gain.
+
+    Args:
+        lines: rows of `gains`.
+        label: of the score.
+    """
+    said = []
+    for (text, pairs), some in lines.groupby(["text", "pairs"], sort=False):
+        made = some[some["system"].isin(_MADE)]
+        if made.empty:
+            continue
+        best = made.loc[made["gain"].idxmax()]
+        means = "" if np.isnan(best["low"]) else f" (95 %: {_signed(best['low'])} to {_signed(best['high'])})"
+        gains_most = f"{best['system']} gains {_signed(best['gain'])} {label}{means}"
+        of_real = "" if np.isnan(best["share"]) else f", {number(best['share'], 0)} % of what as many real pairs gain"
+        few = "; too few seeds to decide" if some["seeds"].min() < ENOUGH_SEEDS else ""
+        said.append(f"{text}, {pairs:,} pairs: {gains_most}{of_real}{few}.")
+    return " ".join(said)
+
+
+def quality_view(metric: str = "test-bleu", scale: Scale = "small") -> View:
+    """Show what back-translations gain over how well the run translates that made them.
+
+    Args:
+        metric: key of one of the table's scores.
+        scale: at which the table was run.
+
+    Raises:
+        NmtlabError: it was not measured at this scale.
+    """
+    cells = measured_cells(MONOLINGUAL.name, scale, metric).dropna(subset="value")
+    lines = quality(cells, scale)
+    return View(lines, with_subtitle(quality_figure(lines, find_metric(metric).label), described_cells(cells)))
+
+
+def quality(cells: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+    """Return what back-translations gain, and the score of the runs that made them in their direction.
+
+    Args:
+        cells: `cells` of `Results`, of one score.
+        scale: of the cells.
+
+    Returns:
+        One line per row and system with back-translations, if both scores are known: `text`, as the row is called;
+        `system`; `seeds`; `back_score`, the mean of the runs that translate; `gain` with `low` and `high` as of
+        `gains`.
+    """
+    labels = {row.name: row_label(row, scale) for row in MONOLINGUAL.rows}
+    lines = []
+    for line in gains(cells, scale).itertuples():
+        back = values_by_system(cells[cells["row"] == REVERSES[line.row]])
+        if line.system in _BACK_TRANSLATED and PAIRS.name in back:
+            score = np.mean(back[PAIRS.name])
+            lines.append((labels[line.row], line.system, line.seeds, score, line.gain, line.low, line.high))
+    return pd.DataFrame(lines, columns=QUALITY)
+
+
+def quality_figure(lines: pd.DataFrame, label: str) -> go.Figure:
+    """Draw gains over the score of the run that back-translates, a point for each text and system.
+
+    Args:
+        lines: rows of `quality`.
+        label: of the score.
+    """
+    figure, style = go.Figure(), styles(_BACK_TRANSLATED)
+    for name, some in lines.groupby("system", sort=False):
+        figure.add_scatter(
+            x=some["back_score"], y=some["gain"], mode="markers", name=escape(str(name)), customdata=some["text"],
+            marker={"color": style[str(name)]["color"], "size": 9},
+            error_y={
+                "type": "data", "symmetric": False, "array": some["high"] - some["gain"],
+                "arrayminus": some["gain"] - some["low"], "thickness": 1.5, "width": 4,
+            },
+            hovertemplate="%{customdata}: %{x:.1f} back, %{y:+.1f}<extra>" + escape(str(name)) + "</extra>",
+        )  # fmt: skip
+    figure.add_hline(y=0, line={"color": FAINT, "dash": "dot"})
+    figure.update_xaxes(title_text=f"{escape(label)} of the run that back-translates", rangemode="tozero")
+    figure.update_yaxes(title_text=f"{escape(label)} above the pairs alone")
+    figure.update_layout(legend=BELOW, margin_b=110, showlegend=True)
+    return dressed(figure, "Better back-translations, larger gains?", 400)
+
+
+def made_pairs(workspace: Workspace, scale: Scale = "small", most: int = 5) -> pd.DataFrame:
+    """Return the first pairs of each text that a run here has made with the first seed, beside the real ones.
+
+    Args:
+        workspace: contains made texts and those that they were made of.
+        scale: of the table.
+        most: pairs of each text.
+
+    Returns:
+        One line per pair: `text`, as the row is called; `system`; and as of `made_beside_real`.
+    """
+    rows = {row.name: row_label(row, scale) for row in MONOLINGUAL.rows}
+    lines = [
+        (rows[cell.row], cell.column, *pairs)
+        for cell in cells_of(MONOLINGUAL, scale)
+        if cell.seed == 1
+        for text in cell.more
+        if isinstance(text, TranslatedCorpus)
+        for pairs in made_beside_real(text, workspace, most)
+    ]
+    return pd.DataFrame(lines, columns=PAIRS_SHOWN)
+
+
+def made_beside_real(text: TranslatedCorpus, workspace: Workspace, most: int) -> list[tuple[str, str, str, str]]:
+    """Return the first pairs of a made text: made source, real source, made target and real target.
+
+    One side is not made, and the same in both. There are none if the text is not here, or another has its name.
+    """
+    if planned(text, workspace) != text:
+        return []
+    kept = 1 if text.side == "source" else 0
+    with suppress(CorpusError):
+        real = {pair[kept]: pair for pair in text.whole.open(workspace).pairs("train")}
+        beside = ((pair, real[pair[kept]]) for pair in islice(text.open(workspace).pairs("train"), most))
+        return [(made[0], there[0], made[1], there[1]) for made, there in beside]
+    return []
+
+
+def _text(row: Row, scale: Scale) -> tuple[str, int] | None:
+    """Return text and number of pairs of a row with monolingual text; None if it is not run at the scale."""
+    setup = row.at[scale]
+    known = nested(setup.corpus) if isinstance(setup, Setup) and setup.texts else None
+    return (known[0].name, known[1]) if known else None
+
+
+def _signed(value: float) -> str:
+    return number(value, 1, sign=True)
