@@ -178,7 +178,8 @@ def test_translate_gives_typed_lines_to_systems_of_their_language_alone_and_says
     page.typed.value = "Tom öldü ."
     page.runs.table.choose([TURKISH, GERMAN, FIXNORM])
     assert {run for run, _ in translated(page)} == {TURKISH, FIXNORM}
-    assert page.hint.value == "2 of 3 shown: “multi30k-de-en, small” translates de-en."
+    engine = "Engine: nmtlab, since CTranslate2 shows neither attention nor the probabilities of tokens."
+    assert page.hint.value == f"2 of 3 shown: “multi30k-de-en, small” translates de-en. {engine}"
     assert page.inspected.value == "Inspecting “small-tr-en, tied” on: Tom öldü ."
     page.found.choose([f"{FIXNORM}/1/1"])
     weights = attention(system_of(open_run(FIXNORM, workspace)), "Tom öldü .", dict(translated(page))[FIXNORM])
