@@ -4,6 +4,7 @@ found = SOURCE_SHARE.of(run, corpus=corpus, split="dev", sample=100).assign(run=
 display(signs_view(found).table, signs_view(found))
 """
 
+import math
 from collections.abc import Callable, Mapping
 from html import escape
 
@@ -48,8 +49,8 @@ def signs(found: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row for each run and sign: `run`; `sign`, of a good translation; `rho`, its rank correlation with sentence
-        chrF, -1 to 1, missing if either is the same for all sentences; `worst_found`, the share of the tenth with the
-        lowest chrF that is in the tenth with the weakest sign, 0 to 1 (0.1 by chance); `sentences`.
+        chrF, -1 to 1; `worst_found`, the share of the tenth with the lowest chrF that is in the tenth with the weakest
+        sign, 0 to 1 (0.1 by chance); both missing if sign or chrF is the same for all sentences; `sentences`.
     """
     with_others = found.assign(others=_likeness(found))
     lines = []
@@ -57,8 +58,8 @@ def signs(found: pd.DataFrame) -> pd.DataFrame:
         for sign, strength in _SIGNS.items():
             strengths = strength(rows)
             if strengths.notna().all():
-                measured = spearman(strengths, rows["chrf"]), _worst_found(strengths, rows["chrf"])
-                lines.append((run, sign, *measured, len(rows)))
+                rho, found_worst = spearman(strengths, rows["chrf"]), _worst_found(strengths, rows["chrf"])
+                lines.append((run, sign, rho, math.nan if math.isnan(rho) else found_worst, len(rows)))
     return pd.DataFrame(lines, columns=["run", "sign", "rho", "worst_found", "sentences"])
 
 
@@ -74,9 +75,17 @@ def _likeness(found: pd.DataFrame) -> pd.Series:
 
 
 def _worst_found(strengths: pd.Series, scores: pd.Series) -> float:
+    """Return the share of the worst sentences among the weakest; ties of either are broken by chance, on average."""
     size = max(1, round(_TAIL * len(scores)))
-    weakest, worst = (set(of.sort_values(kind="stable").index[:size]) for of in (strengths, scores))
-    return len(weakest & worst) / size
+    weakest, worst = (_chance_of_lowest(of, size) for of in (strengths, scores))
+    return float(weakest @ worst) / size
+
+
+def _chance_of_lowest(values: pd.Series, size: int) -> np.ndarray:
+    """Return the probability of each value to be among so many of the lowest, if equal ones are in random order."""
+    last = np.sort(values)[size - 1]
+    below, tied = (values < last).to_numpy(), (values == last).to_numpy()
+    return below + tied * (size - below.sum()) / tied.sum()
 
 
 def signs_view(found: pd.DataFrame) -> View:

@@ -91,7 +91,7 @@ class DetachedPage(Page):
             self.answer.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
             return
         self.hint.say(f"{left_out(self.runs.chosen, runs)} {_SAMPLE} sentences of the text, at most. {_READ}".strip())
-        self.answer.say(f"Being computed: each word of {_SAMPLE} sentences is erased in turn, which takes a minute.")
+        self.answer.say(f"Being computed: {_SAMPLE} sentences; each of their words is erased in turn.")
         self._draw()
         missing = [run for run in runs if SOURCE_SHARE.stored(run, **self._asked) is None]
         if missing:

@@ -91,9 +91,14 @@ def check_held_out(text: MonolingualCorpus, corpora: Iterable[ParallelCorpus], o
     Raises:
         CorpusError: there are some, as by `held_out_among`.
     """
-    for split, number in held_out_among(text.lines(), text.language, corpora).items():
+    found = held_out_among(text.lines(), text.language, corpora)
+    if found:
+        numbers = [
+            f"{number:,} {text.language} sentence{'' if number == 1 else 's'} of {split}"
+            for split, number in found.items()
+        ]
         raise CorpusError(
-            f"text {text.name}: has {number:,} {text.language} sentence{'' if number == 1 else 's'} of {split}",
+            f"text {text.name}: has {' and '.join(numbers)}",
             f"remove them from the text{otherwise}",
         )
 

@@ -71,7 +71,7 @@ def gains(cells: pd.DataFrame, scale: Scale) -> pd.DataFrame:
         One line per row with monolingual text and system with a score, if the pairs alone have one: `row`; `text`;
         `pairs`, their number; `system`; `seeds`; `score`, their mean, with the `margin` of its 95 % interval
         (Student's t); `gain` over the pairs alone, with `low` and `high` of its 95 % interval (Welch, seeds alone), NaN
-        for a single seed; `share`, that of the gain of the upper bound, in percent, NaN if that gains nothing.
+        for a single seed; `share`, that of the gain of as many real pairs, in percent, NaN if they may gain nothing.
     """
     lines = []
     for row in MONOLINGUAL.rows:
@@ -79,11 +79,12 @@ def gains(cells: pd.DataFrame, scale: Scale) -> pd.DataFrame:
         if not ((text := _text(row, scale)) and PAIRS.name in values):
             continue
         found = {name: difference(values[name], values[PAIRS.name]).estimate() for name in SYSTEMS if name in values}
-        most = found[REAL].effect if REAL in found else np.nan
+        bound = found.get(REAL)
+        most = bound.effect if bound and bound.low > 0 else np.nan
         for name in (PAIRS.name, *found):
             scores, gain = np.atleast_1d(values[name]).tolist(), found.get(name)
             ends = (gain.effect, gain.low, gain.high) if gain else (np.nan,) * 3
-            share = 100 * gain.effect / most if gain and most > 0 else np.nan
+            share = 100 * gain.effect / most if gain and name != BACK_EQUAL else np.nan
             lines.append((row.name, *text, name, len(scores), *interval(scores), *ends, share))
     return pd.DataFrame(lines, columns=COLUMNS)
 
@@ -111,7 +112,8 @@ def gains_figure(lines: pd.DataFrame, label: str) -> go.Figure:
             x=[name_in_lines(name, 16) for name in own["system"]], y=own["score"], mode="markers", name="mean of seeds",
             marker={"color": COLOURS[0], "size": 9}, showlegend=panel == 0,
             error_y={"type": "data", "array": own["margin"], "thickness": 1.5, "width": 4},
-            customdata=own["gain"], hovertemplate="%{y:.1f} (%{customdata:+.1f})<extra>%{x}</extra>", **place,
+            customdata=[f" ({_signed(gain)})" if gain == gain else "" for gain in own["gain"]],
+            hovertemplate="%{y:.1f}%{customdata}<extra>%{x}</extra>", **place,
         )  # fmt: skip
         for score, margin in bound[["score", "margin"]].itertuples(index=False):
             line = {"color": COLOURS[1], "dash": "dash"}
@@ -147,8 +149,9 @@ def gains_finding(lines: pd.DataFrame, label: str) -> str:
             continue
         best = made.loc[made["gain"].idxmax()]
         means = "" if np.isnan(best["low"]) else f" (95 %: {_signed(best['low'])} to {_signed(best['high'])})"
-        gains_most = f"{best['system']} gains {_signed(best['gain'])} {label}{means}"
-        of_real = "" if np.isnan(best["share"]) else f", {number(best['share'], 0)} % of what as many real pairs gain"
+        nothing = "no made text gains; at best, " if best["gain"] <= 0 else ""
+        gains_most = f"{nothing}{best['system']} changes {label} by {_signed(best['gain'])}{means}"
+        of_real = f", {number(best['share'], 0)} % of what as many real pairs gain" if best["share"] > 0 else ""
         few = "; too few seeds to decide" if some["seeds"].min() < ENOUGH_SEEDS else ""
         said.append(f"{text}, {pairs:,} pairs: {gains_most}{of_real}{few}.")
     return " ".join(said)
@@ -248,8 +251,12 @@ def made_beside_real(text: TranslatedCorpus, workspace: Workspace, most: int) ->
         return []
     kept = 1 if text.side == "source" else 0
     with suppress(CorpusError):
-        real = {pair[kept]: pair for pair in text.whole.open(workspace).pairs("train")}
-        beside = ((pair, real[pair[kept]]) for pair in islice(text.open(workspace).pairs("train"), most))
+        real = text.whole.open(workspace).pairs("train")
+        # Made pairs are in the order of the real ones, some of which have none.
+        beside = (
+            (made, next(pair for pair in real if pair[kept] == made[kept]))
+            for made in islice(text.open(workspace).pairs("train"), most)
+        )
         return [(made[0], there[0], made[1], there[1]) for made, there in beside]
     return []
 

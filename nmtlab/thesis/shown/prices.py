@@ -177,12 +177,21 @@ def _systems(table: Table, scale: Scale) -> dict[tuple[str, str], tuple[System, 
     }
     cells = cells_of(table.only(texts).with_seeds(texts, 1), scale)
     columns = {column.name: column for column in table.columns}
-    return {
-        (cell.row, cell.column): (
-            System(texts[cell.row][0], _settings(cell.recipe, columns[cell.column])), texts[cell.row][1]
-        )
-        for cell in cells
-    }  # fmt: skip
+    systems = {}
+    for cell in cells:
+        (text, pairs), recipe, column = texts[cell.row], cell.recipe, columns[cell.column]
+        further = sum(known[1] for more in cell.more if (known := _rest(more)) and known[0] == text)
+        if further:  # real pairs: a longer ruler, and no other system
+            recipe, column = recipe.with_changes({"more_corpora": ()}), replace(column, texts="")
+        systems[cell.row, cell.column] = System(text, _settings(recipe, column)), pairs + further
+    return systems
+
+
+def _rest(corpus: Corpus) -> tuple[Corpus, int] | None:
+    """Return what further pairs are part of, and their number, as `nested` does."""
+    if isinstance(corpus, SyntheticCorpus):
+        return nested(replace(corpus, start=0))
+    return nested(replace(corpus, skip=0)) if isinstance(corpus, ConcatenatedCorpus) else None
 
 
 def _settings(recipe: Recipe, column: Column) -> str:

@@ -51,9 +51,20 @@ def test_the_finding_names_the_best_made_text_and_what_too_few_seeds_leave_open(
     said = gains_finding(gains(results_of("monolingual", SCORES), "small"), "test BLEU")
     qaa, gl = "qaa-en, artificial, 500 pairs: ", "gl-en, LibreOffice, 2,000 pairs: "
     assert said == (
-        f"{qaa}{BACK} gains +4.0 test BLEU (95 %: +1.7 to +6.3), 50 % of what as many real pairs gain. "
-        f"{gl}{BACK_EQUAL} gains +1.0 test BLEU; too few seeds to decide."
+        f"{qaa}{BACK} changes test BLEU by +4.0 (95 %: +1.7 to +6.3), 50 % of what as many real pairs gain. "
+        f"{gl}{BACK_EQUAL} changes test BLEU by +1.0; too few seeds to decide."
     )
+
+
+def test_a_share_is_of_as_many_real_pairs_and_only_of_a_gain_that_the_seeds_show():
+    equal, real = {ALONE: [19.0, 20.0, 21.0], BACK_EQUAL: [23.0, 24.0, 25.0]}, {REAL: [28.0] * 3}
+    found = gains(results_of("monolingual", {"qaa-en (500)": {**equal, **real}}), "small")
+    assert "%" not in gains_finding(found, "test BLEU").replace("95 %", "")  # four times as many real pairs
+    nothing = {ALONE: [19.0, 20.0, 21.0], BACK: [18.0, 19.0, 20.0], REAL: [19.5, 20.0, 20.6]}
+    found = gains(results_of("monolingual", {"qaa-en (500)": nothing}), "small")
+    assert found["share"].isna().all()
+    said = "no made text gains; at best, back-translated, 4:1 changes test BLEU by −1.0 (95 %: −3.3 to +1.3)."
+    assert gains_finding(found, "test BLEU").endswith(said)
 
 
 def test_a_figure_has_a_panel_for_each_text_and_size_with_the_upper_bound_as_a_line():
@@ -80,16 +91,16 @@ def test_made_pairs_are_shown_beside_the_real_ones_of_the_same_line(tmp_path):
     workspace = Workspace(tmp_path / "data")
     assert made_pairs(workspace, "tiny").columns.tolist() == PAIRS_SHOWN
     text = TranslatedCorpus(ExternalCorpus("rest", "de", "en"), "back", side="source")
-    for name, source in (("rest", ["eins", "zwei"]), (text.name, ["einz", "zvei"])):
+    for name, source in (("rest", ["eins", "zwei", "ein"]), (text.name, ["einz", "zvei", "aine"])):
         folder = workspace.data / "corpora" / name
         folder.mkdir(parents=True)
         write_lines(folder / "train.de", source)
-        write_lines(folder / "train.en", ["one", "two"])
+        write_lines(folder / "train.en", ["one", "two", "one"])
     assert made_beside_real(text, workspace, 1) == []  # it does not say who made it
     origin = {"run": "back", "checksum": MonolingualCorpus(workspace.data / "corpora/rest", "en").checksum()}
     (folder / "import.json").write_text(json.dumps({"kind": "translated", "origin": origin}))
     assert made_beside_real(text, workspace, 1) == [("einz", "eins", "one", "one")]
-    assert len(made_beside_real(text, workspace, 9)) == 2
+    assert made_beside_real(text, workspace, 9)[-1] == ("aine", "ein", "one", "one")
 
 
 def test_monolingual_text_is_after_the_pairs_four_lines_to_each():

@@ -67,6 +67,15 @@ def test_text_that_runs_make_is_priced_by_the_pairs_alone(tmp_path):
     }
 
 
+def test_further_real_pairs_make_the_ruler_longer_and_have_no_price(tmp_path):
+    alone, real = {"pairs alone": [5.0] * 3}, {"real pairs, 4:1": [11.0] * 3}
+    found = prices([table(tmp_path, "monolingual", {"qaa-en (500)": {**alone, **real, "copied, 4:1": [8.0] * 3}})])
+    assert [one.curve for one in found] == [{500: [5.0] * 3, 2500: [11.0] * 3}]
+    assert said(found) == {("copied, 4:1", 500): round(math.sqrt(500 * 2500)) - 500}  # halfway in the logarithm
+    turkish = {"tr-en (500)": {**alone, **real, "copied, 4:1": [8.0] * 3}}
+    assert [list(one.curve) for one in prices([table(tmp_path, "monolingual", turkish)])] == [[500, 2500]]
+
+
 def test_a_technique_that_is_its_ruler_is_worth_nothing_whatever_seeds_and_sentences_do(tmp_path):
     same = {f"tr-en ({size})": dict.fromkeys(("tied", "fixnorm+lex"), scores) for size, scores in
             (("500", [4.8, 5.1, 5.4]), ("2,000", [10.0, 11.0, 11.5]), ("4,000", [13.0, 14.0, 14.1]))}  # fmt: skip
