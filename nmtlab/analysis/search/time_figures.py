@@ -20,8 +20,8 @@ def parts_figure(times: pd.DataFrame, title: str) -> go.Figure:
         times: rows of `where_time_goes` on one text and machine.
         title: what was measured.
     """
-    parts = times[times["kind"] == "part"]
-    seconds = parts.assign(system=_names(parts)).pivot_table("seconds", "system", "item", "sum", sort=False)
+    parts = times.assign(system=_names(times))[times["kind"] == "part"]
+    seconds = parts.pivot_table("seconds", "system", "item", "sum", sort=False)
     each, shares = 1000 * seconds / parts["sentences"].iloc[0], seconds.div(seconds.sum(axis=1), axis=0)
     present = [part for part in PARTS if part in seconds]
     figure = go.Figure()
@@ -80,7 +80,7 @@ def steps_finding(times: pd.DataFrame) -> str:
     for name, rows in _systems(times, "step"):
         read, most = int(rows["count"].sum()), int(rows["count"].max()) * len(rows)
         said.append(f"{name} reads {read:,} hypotheses in {len(rows):,} steps, {read / most:.0%} of {most:,}")
-    return f"{'; '.join(said)} if all stayed until the last step." if said else ""
+    return f"{'; '.join(said)} if all stayed until the last step." if said else "CTranslate2 does not tell its steps."
 
 
 def sentences_figure(times: pd.DataFrame, title: str) -> go.Figure:
@@ -120,8 +120,8 @@ def sentences_finding(times: pd.DataFrame) -> str:
 
 def _systems(times: pd.DataFrame, kind: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield each system with its rows of a kind, in the order of the measurement."""
-    rows = times[times["kind"] == kind]
-    for name, of_system in rows.groupby(_names(rows), sort=False):
+    rows = times.assign(system=_names(times))[times["kind"] == kind]
+    for name, of_system in rows.groupby("system", sort=False):
         yield str(name), of_system
 
 
@@ -129,4 +129,6 @@ def _names(times: pd.DataFrame) -> pd.Series:
     """Return what each row is of: engine, precision and beam, and what else differs."""
     names = times["engine"] + " " + times["precision"] + ", beam " + times["beam_size"].astype(str)
     names += times["shortlist"].map(lambda types: f", {types:,} types" if types else "")
+    if times["batch_tokens"].nunique() > 1:
+        names += times["batch_tokens"].map(", batches of {:,} tokens".format)
     return times["run"] + ", " + names if times["run"].nunique() > 1 else names
