@@ -41,3 +41,10 @@ def test_sizes_of_batches_tell_systems_apart(figure):
     both = pd.concat([times("a", batch_tokens=size) for size in (512, 8192)], ignore_index=True)
     drawn = str(figure(both, "t").to_dict()).replace("<br>", " ")
     assert all(f"nmtlab fp32, beam 1, batches of {size} tokens" in drawn for size in ("512", "8,192"))
+
+
+def test_bars_are_shares_of_the_time_with_milliseconds_beside():
+    both = pd.concat([times("a"), times("a", "ctranslate2")], ignore_index=True)
+    encoder, search = parts_figure(both, "t").data
+    assert (list(encoder.x), list(encoder.customdata)) == ([0.25], [100.0])
+    assert (list(search.x), list(search.customdata)) == ([0.75], [300.0])

@@ -14,7 +14,7 @@ _SEEN = 0.06
 
 
 def parts_figure(times: pd.DataFrame, title: str) -> go.Figure:
-    """Draw the time of a sentence by part of the network, one stacked bar for each system.
+    """Draw the shares of the time by part of the network, one stacked bar for each system that tells parts apart.
 
     Args:
         times: rows of `where_time_goes` on one text and machine.
@@ -22,22 +22,23 @@ def parts_figure(times: pd.DataFrame, title: str) -> go.Figure:
     """
     parts = times.assign(system=_names(times))[times["kind"] == "part"]
     seconds = parts.pivot_table("seconds", "system", "item", "sum", sort=False)
+    seconds = seconds[seconds.count(axis=1) > 1]
     each, shares = 1000 * seconds / parts["sentences"].iloc[0], seconds.div(seconds.sum(axis=1), axis=0)
     present = [part for part in PARTS if part in seconds]
     figure = go.Figure()
     for place, part in enumerate(present):
         figure.add_bar(
-            x=each[part], y=[name_in_lines(name) for name in each.index], orientation="h", name=part,
+            x=shares[part], y=[name_in_lines(name) for name in each.index], orientation="h", name=part,
             marker={
                 "color": FAINT if part == SEARCH else COLOURS[place % len(COLOURS)],
                 "pattern_shape": "/" if place >= len(COLOURS) else "",
             },
             text=[f"{share:.0%}" if share > _SEEN else "" for share in shares[part]], textposition="inside",
-            customdata=shares[part], insidetextanchor="middle", textangle=0,
-            hovertemplate=f"{part}: %{{x:.3g}} ms of a sentence, %{{customdata:.1%}} of the time<extra>%{{y}}</extra>",
+            customdata=each[part], insidetextanchor="middle", textangle=0,
+            hovertemplate=f"{part}: %{{x:.1%}} of the time, %{{customdata:.3g}} ms of a sentence<extra>%{{y}}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", legend=BELOW | {"traceorder": "normal"}, margin_b=140)
-    figure.update_xaxes(title_text="processor time per sentence, ms")
+    figure.update_xaxes(title_text="share of the processor time", tickformat=".0%")
     figure.update_yaxes(autorange="reversed")
     return dressed(figure, title, 260 + 50 * len(each))
 
