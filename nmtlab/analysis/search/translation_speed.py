@@ -409,14 +409,13 @@ def words_per_dollar(words_per_second: float, dollars_per_hour: float) -> float:
 
 
 def priced(found: pd.DataFrame, dollars_per_hour: float) -> pd.DataFrame:
-    """Return rows of `medians` with `dollars`, the price of a million words of the source.
+    """Return rows of `medians` with `dollars`, the price of a million words of the source; NaN if it has none.
 
     Raises:
         NmtlabError: as of `words_per_dollar`.
     """
-    return found.assign(
-        dollars=[1e6 / words_per_dollar(speed, dollars_per_hour) for speed in found["words_per_second"]]
-    )
+    speed = found["words_per_second"]
+    return found.assign(dollars=1e6 / (speed.where(speed > 0) * words_per_dollar(1.0, dollars_per_hour)))
 
 
 def published_efficiency() -> pd.DataFrame:
