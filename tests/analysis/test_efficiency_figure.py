@@ -118,7 +118,7 @@ def test_lines_join_points_that_differ_in_one_setting_and_say_what_it_does():
         "beam": ["beam 1 → 4: +2.00 BLEU, 4.00 × the cost"],
         "engine": ["engine nmtlab → ctranslate2: +0.50 BLEU, 0.50 × the cost"],
         "precision": ["precision fp32 → int8: -0.25 BLEU, 0.50 × the cost"],
-        "shortlist": ["shortlist 0 → 500: -1.00 BLEU, 0.75 × the cost"],
+        "shortlist": ["shortlist 500 → all: +1.00 BLEU, 1.33 × the cost"],
     }
     assert list(drawn["change of engine"].x) == [8.0, 4.0, None]
     assert (drawn["engine"].x[0], drawn["engine"].y[0]) == (pytest.approx(32**0.5), 32.25)
@@ -140,6 +140,28 @@ def test_the_answer_says_what_base_costs():
     assert "Base, nmtlab fp32 with beam 4, costs 4 times as much." in found
 
 
+def test_base_is_measured_with_as_many_threads_and_the_same_batches():
+    two = WAYS.assign(threads=2, milliseconds=0.55 * WAYS["milliseconds"])
+    small = WAYS.assign(batch_tokens=512, milliseconds=2 * WAYS["milliseconds"])
+    found = efficiency_finding(pd.concat([WAYS, two, small], ignore_index=True), "milliseconds")
+    setting = "batches of 8,192 tokens, 2 threads"
+    assert f"ctranslate2 int8 with beam 4, {setting}: the best BLEU" in found
+    assert f"Base, nmtlab fp32 with beam 4, {setting}, costs 4 times as much." in found
+
+
+def test_a_cost_that_no_system_has_is_not_known():
+    unknown = WAYS.assign(memory_mib=math.nan, milliseconds=-1.0)
+    assert efficiency_finding(unknown, "memory_mib") == "Peak memory: not known for any system."
+    assert efficiency_finding(unknown, "milliseconds") == "Time per sentence: not known for any system."
+    assert [trace for trace in efficiency_figure(unknown, "memory_mib", "t").data if len(trace.x)] == []
+
+
+def test_a_point_has_the_score_and_the_price_that_are_drawn():
+    figure = efficiency_figure(priced(MEASURED, 0.36), "dollars", "t", score="chrf")
+    (drawn,) = (trace for trace in figure.data if trace.name == "nmtlab fp32")
+    assert "chrF 50.00, 0.1 USD for a million words, 2 ms per sentence" in drawn.customdata[0][1]
+
+
 @pytest.mark.parametrize(
     ("system", "processor", "millions"),
     [
@@ -159,6 +181,10 @@ def test_a_price_of_an_hour_becomes_that_of_a_million_words():
     for price in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(NmtlabError, match="no price of an hour; give US dollars an hour, above 0"):
             priced(MEASURED, price)
+
+
+def test_a_text_without_words_has_no_price():
+    assert priced(MEASURED.assign(words_per_second=0.0), 0.36)["dollars"].isna().all()
 
 
 def test_a_lead_within_the_noise_is_on_no_front():

@@ -109,3 +109,22 @@ def test_where_the_time_goes_is_stored_beside_and_a_damaged_file_is_named(worksp
     assert stored_efficiency(workspace)[1] == []
     path.write_text("no")
     assert stored_times(workspace)[1] == [path]
+
+
+def test_what_was_timed_twice_has_its_medians(workspace):
+    (shipped,) = (RESULTS / FOLDER).glob("*.times.csv")
+    once = pd.read_csv(shipped)
+    folder = times_file(new_file(workspace, "text", "test")).parent
+    folder.mkdir(parents=True)
+    for name, factor in (("one", 1), ("two", 3)):
+        slower = once.assign(seconds=factor * once["seconds"], load_average=factor)
+        slower.to_csv(folder / f"text.test.{name}.times.csv", index=False)
+    times, _ = stored_times(workspace)
+    assert times["item"].tolist() == once["item"].tolist()
+    assert times["seconds"].tolist() == pytest.approx((2 * once["seconds"]).tolist())
+    assert set(times["load_average"]) == {3}
+
+
+def test_without_times_there_are_no_rows(workspace):
+    times, damaged = stored_times(workspace)
+    assert (list(times), len(times), damaged) == (TIMED, 0, [])

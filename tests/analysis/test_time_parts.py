@@ -146,6 +146,11 @@ def test_each_step_lasts_until_the_next_one(ticking):
     assert found["seconds"].sum() == 2 * (sum(calls for calls, _ in whole.values()) - 1) - 2 * (1 + 1 + 2)
 
 
+@pytest.mark.parametrize("lines", [[], ["", ""]])
+def test_blank_texts_have_no_steps(lines):
+    assert time_steps(system_of("layer"), lines).empty
+
+
 def test_each_sentence_is_timed_alone(ticking):
     asked = []
 

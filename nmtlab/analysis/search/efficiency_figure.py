@@ -1,5 +1,6 @@
 """Quality against cost, drawn and in a sentence; what is measured is in `translation_speed`."""
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -24,6 +25,9 @@ _CHANGES: Mapping[str, str] = {
     "beam_size": "beam", "engine": "engine", "precision": "precision", "shortlist": "shortlist",
 }  # fmt: skip
 """Settings that lines between two points change, with their names."""
+
+_ALIKE = ["run", "batch_tokens", "threads"]
+"""Settings in which a system and its Base are alike."""
 
 _WIDTHS = [0.7, 0.3]
 _SYMBOLS = {"cpu": "circle-open", "gpu": "diamond-open"}
@@ -85,7 +89,8 @@ def efficiency_figure(
 def efficiency_finding(measured: pd.DataFrame, cost: str, score: str = "bleu") -> str:
     """Return what reaches the best score at the least cost, how it compares with Base, and what the cheapest loses.
 
-    Base is the run in nmtlab, without a shortlist, with the widest beam; the task's was a recurrent network.
+    Base is the run in nmtlab, without a shortlist, with the widest beam, on as many threads and with batches of the
+    same size; the task's was a recurrent network.
 
     Args:
         measured: rows of `medians` on one text and machine, with a column `frontier`.
@@ -93,23 +98,32 @@ def efficiency_finding(measured: pd.DataFrame, cost: str, score: str = "bleu") -
         score: column of `SCORES`.
     """
     systems = measured[(measured["engine"] != "echo") & (measured[cost] > 0) & measured[score].notna()]
+    if systems.empty:
+        return f"{COSTS[cost].partition(',')[0].capitalize()}: not known for any system."
     good = systems[systems[score] > systems[score].max() - NOISE]
     chosen, cheapest = good.loc[good[cost].idxmin()], systems.loc[systems[cost].idxmin()]
-    said = [
-        f"{_setting(chosen)}: the best {SCORES[score]}, {chosen[score]:.1f}, at the least cost, {_cost(chosen, cost)}."
-    ]
-    plain = systems[(systems["engine"] == "nmtlab") & (systems["shortlist"] == 0) & (systems["run"] == chosen["run"])]
+    best = f"the best {SCORES[score]}, {chosen[score]:.1f}"
+    said = [f"{_setting(chosen, systems)}: {best}, at the least cost, {_cost(chosen, cost)}."]
+    alike = (systems[_ALIKE] == chosen[_ALIKE]).all(axis=1)
+    plain = systems[alike & (systems["engine"] == "nmtlab") & (systems["shortlist"] == 0)]
     if len(plain) and (base := plain.loc[plain["beam_size"].idxmax()])[cost] > chosen[cost]:
-        said.append(f"Base, {_setting(base)}, costs {base[cost] / chosen[cost]:.2g} times as much.")
+        said.append(f"Base, {_setting(base, systems)}, costs {base[cost] / chosen[cost]:.2g} times as much.")
     if cheapest[score] <= chosen[score] - NOISE:
         lost = f"{chosen[score] - cheapest[score]:.1f} {SCORES[score]} less at {_cost(cheapest, cost)}"
-        said.append(f"{_setting(cheapest)}: {lost}.")
+        said.append(f"{_setting(cheapest, systems)}: {lost}.")
     return " ".join(said)
 
 
-def _setting(row: pd.Series) -> str:
+def _setting(row: pd.Series, systems: pd.DataFrame) -> str:
+    """Return what a system is, and what else differs among the systems."""
     types = f" and {row['shortlist']:,} types" if row["shortlist"] else ""
-    return f"{row['engine']} {row['precision']} with beam {row['beam_size']}{types}"
+    batches = f", batches of {row['batch_tokens']:,} tokens" if systems["batch_tokens"].nunique() > 1 else ""
+    threads = f", {_threads(row)}" if systems["threads"].nunique() > 1 else ""
+    return f"{row['engine']} {row['precision']} with beam {row['beam_size']}{types}{batches}{threads}"
+
+
+def _threads(row: pd.Series) -> str:
+    return "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
 
 
 def _cost(row: pd.Series, cost: str) -> str:
@@ -120,8 +134,13 @@ def _cost(row: pd.Series, cost: str) -> str:
 def _changed(measured: pd.DataFrame, change: str) -> Iterator[tuple[pd.Series, pd.Series]]:
     """Yield pairs of rows that differ in one setting alone, and in its next value at that."""
     for _, group in measured.groupby([name for name in SETTING if name != change], sort=False):
-        ordered = [row for _, row in group.sort_values(change, ascending=change != "engine").iterrows()]
-        yield from pairwise(ordered)
+        ordered = group.sort_values(change, ascending=change != "engine", key=_all_last)
+        yield from pairwise(row for _, row in ordered.iterrows())
+
+
+def _all_last(values: pd.Series) -> pd.Series:
+    """Return values to sort by: a shortlist of 0 has all types."""
+    return values.replace(0, math.inf) if values.name == "shortlist" else values
 
 
 def _add_changes(
@@ -140,8 +159,8 @@ def _add_changes(
     figure.add_scatter(
         x=[(a[cost] * b[cost]) ** 0.5 for a, b in pairs], y=[(a[score] + b[score]) / 2 for a, b in pairs],
         mode="markers", marker={"size": 12, "opacity": 0, "color": FAINT}, name=name, legendgroup=name,
-        showlegend=False, text=[f"{name} {a[change]} → {b[change]}: {_effect(a, b, cost, score)}" for a, b in pairs],
-        hovertemplate="%{text}<extra></extra>",
+        text=[f"{name} {a[change]} → {b[change] or 'all'}: {_effect(a, b, cost, score)}" for a, b in pairs],
+        hovertemplate="%{text}<extra></extra>", showlegend=False,
     )  # fmt: skip
 
 
@@ -164,19 +183,19 @@ def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str, score: st
                 "color": colours[name]["color"], "line": {"width": 2, "color": colours[name]["color"]},
             },
             error_y={"array": rows[f"{score}_margin"], "width": 3, "thickness": 1},
-            customdata=[[key, _described(row)] for key, row in rows.iterrows()],
+            customdata=[[key, _described(row, cost, score)] for key, row in rows.iterrows()],
             hovertemplate=f"%{{customdata[1]}}<extra>{name_in_lines(name)}</extra>",
         )  # fmt: skip
 
 
-def _described(row: pd.Series) -> str:
+def _described(row: pd.Series, cost: str, score: str) -> str:
     """Return what a point is and what it was measured to be, in lines."""
-    threads = "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
+    price = f", {_cost(row, cost)}" if cost == "dollars" else ""
     types = f", {row['shortlist']:,} types" if row["shortlist"] else ""
     front = "<br>on the Pareto front" if row["frontier"] else ""
     return (
         f"{name_in_lines(row['run'])}<br>beam {row['beam_size']}{types}, batches of {row['batch_tokens']:,} tokens, "
-        f"{threads}<br>BLEU {row['bleu']:.2f}, {row['milliseconds']:,.3g} ms per sentence "
+        f"{_threads(row)}<br>{SCORES[score]} {row[score]:.2f}{price}, {row['milliseconds']:,.3g} ms per sentence "
         f"({row['processor_milliseconds']:,.3g} ms of processor time), {row['words_per_second']:,.0f} words/s"
         f"<br>{row['memory_mib']:,.0f} MiB of memory, {row['size_mib']:,.1f} MiB on disk{front}"
     )

@@ -14,30 +14,31 @@ _SEEN = 0.06
 
 
 def parts_figure(times: pd.DataFrame, title: str) -> go.Figure:
-    """Draw the time of a sentence by part of the network, one stacked bar for each system.
+    """Draw the shares of the time by part of the network, one stacked bar for each system that tells parts apart.
 
     Args:
         times: rows of `where_time_goes` on one text and machine.
         title: what was measured.
     """
-    parts = times[times["kind"] == "part"]
-    seconds = parts.assign(system=_names(parts)).pivot_table("seconds", "system", "item", "sum", sort=False)
+    parts = times.assign(system=_names(times))[times["kind"] == "part"]
+    seconds = parts.pivot_table("seconds", "system", "item", "sum", sort=False)
+    seconds = seconds[seconds.count(axis=1) > 1]
     each, shares = 1000 * seconds / parts["sentences"].iloc[0], seconds.div(seconds.sum(axis=1), axis=0)
     present = [part for part in PARTS if part in seconds]
     figure = go.Figure()
     for place, part in enumerate(present):
         figure.add_bar(
-            x=each[part], y=[name_in_lines(name) for name in each.index], orientation="h", name=part,
+            x=shares[part], y=[name_in_lines(name) for name in each.index], orientation="h", name=part,
             marker={
                 "color": FAINT if part == SEARCH else COLOURS[place % len(COLOURS)],
                 "pattern_shape": "/" if place >= len(COLOURS) else "",
             },
             text=[f"{share:.0%}" if share > _SEEN else "" for share in shares[part]], textposition="inside",
-            customdata=shares[part], insidetextanchor="middle", textangle=0,
-            hovertemplate=f"{part}: %{{x:.3g}} ms of a sentence, %{{customdata:.1%}} of the time<extra>%{{y}}</extra>",
+            customdata=each[part], insidetextanchor="middle", textangle=0,
+            hovertemplate=f"{part}: %{{x:.1%}} of the time, %{{customdata:.3g}} ms of a sentence<extra>%{{y}}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", legend=BELOW | {"traceorder": "normal"}, margin_b=140)
-    figure.update_xaxes(title_text="processor time per sentence, ms")
+    figure.update_xaxes(title_text="share of the processor time", tickformat=".0%")
     figure.update_yaxes(autorange="reversed")
     return dressed(figure, title, 260 + 50 * len(each))
 
@@ -80,7 +81,7 @@ def steps_finding(times: pd.DataFrame) -> str:
     for name, rows in _systems(times, "step"):
         read, most = int(rows["count"].sum()), int(rows["count"].max()) * len(rows)
         said.append(f"{name} reads {read:,} hypotheses in {len(rows):,} steps, {read / most:.0%} of {most:,}")
-    return f"{'; '.join(said)} if all stayed until the last step." if said else ""
+    return f"{'; '.join(said)} if all stayed until the last step." if said else "CTranslate2 does not tell its steps."
 
 
 def sentences_figure(times: pd.DataFrame, title: str) -> go.Figure:
@@ -120,8 +121,8 @@ def sentences_finding(times: pd.DataFrame) -> str:
 
 def _systems(times: pd.DataFrame, kind: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield each system with its rows of a kind, in the order of the measurement."""
-    rows = times[times["kind"] == kind]
-    for name, of_system in rows.groupby(_names(rows), sort=False):
+    rows = times.assign(system=_names(times))[times["kind"] == kind]
+    for name, of_system in rows.groupby("system", sort=False):
         yield str(name), of_system
 
 
@@ -129,4 +130,6 @@ def _names(times: pd.DataFrame) -> pd.Series:
     """Return what each row is of: engine, precision and beam, and what else differs."""
     names = times["engine"] + " " + times["precision"] + ", beam " + times["beam_size"].astype(str)
     names += times["shortlist"].map(lambda types: f", {types:,} types" if types else "")
+    if times["batch_tokens"].nunique() > 1:
+        names += times["batch_tokens"].map(", batches of {:,} tokens".format)
     return times["run"] + ", " + names if times["run"].nunique() > 1 else names

@@ -1,8 +1,8 @@
 """Where the time of a translation goes: by part of the network, by step, and by sentence.
 
 After the profiles of Senellart et al. (2018, Figure 2) and the step times of Hoang et al. (2018, Figure 2). Everything
-is measured with one thread: on a CPU in processor time, which is the time on the clock of an idle machine, and which
-other work hardly lengthens; on a GPU on the clock.
+is measured with one thread: on a CPU in processor time, which is the time on the clock of an idle machine, and longer
+beside other work; on a GPU on the clock.
 """
 
 import re
@@ -10,6 +10,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -112,7 +113,7 @@ def time_steps(system: Translator, lines: Sequence[str]) -> pd.DataFrame:
     with _timed(together) as clock:
         together.translate(lines[:_MOST_LINES])
     begun = [moment for _, moment in clock.steps]
-    seconds = [after - before for before, after in zip(begun, [*begun[1:], clock.since], strict=True)]
+    seconds = [after - before for before, after in pairwise([*begun, clock.since])]
     return pd.DataFrame({"rows": [rows for rows, _ in clock.steps], "seconds": seconds})
 
 

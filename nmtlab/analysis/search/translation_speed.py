@@ -368,8 +368,16 @@ def stored_efficiency(workspace: Workspace) -> tuple[pd.DataFrame, list[Path]]:
 
 
 def stored_times(workspace: Workspace) -> tuple[pd.DataFrame, list[Path]]:
-    """Return all rows of `where_time_goes` that are stored, and the files that are damaged; as `stored_efficiency`."""
-    return _stored([path for path in _files(workspace) if path.name.endswith(_TIMES)], TIMED, ["count", "seconds"])
+    """Return all that is stored of `where_time_goes`, and the files that are damaged; as `stored_efficiency`.
+
+    Returns:
+        Of what was measured several times, the medians, and the highest `load_average`.
+    """
+    paths = [path for path in _files(workspace) if path.name.endswith(_TIMES)]
+    times, damaged = _stored(paths, TIMED, ["count", "seconds", "load_average"])
+    groups = times.assign(item=times["item"].astype(str)).groupby([*SETTING, *PLACE, "kind", "item"], sort=False)
+    how = {"count": "median", "seconds": "median", "load_average": "max", "commit": "last"}
+    return groups.agg(how).reset_index()[TIMED], damaged
 
 
 def _files(workspace: Workspace) -> list[Path]:
@@ -401,14 +409,13 @@ def words_per_dollar(words_per_second: float, dollars_per_hour: float) -> float:
 
 
 def priced(found: pd.DataFrame, dollars_per_hour: float) -> pd.DataFrame:
-    """Return rows of `medians` with `dollars`, the price of a million words of the source.
+    """Return rows of `medians` with `dollars`, the price of a million words of the source; NaN if it has none.
 
     Raises:
         NmtlabError: as of `words_per_dollar`.
     """
-    return found.assign(
-        dollars=[1e6 / words_per_dollar(speed, dollars_per_hour) for speed in found["words_per_second"]]
-    )
+    speed = found["words_per_second"]
+    return found.assign(dollars=1e6 / (speed.where(speed > 0) * words_per_dollar(1.0, dollars_per_hour)))
 
 
 def published_efficiency() -> pd.DataFrame:

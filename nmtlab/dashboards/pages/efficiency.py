@@ -65,7 +65,8 @@ _COLUMNS = {
     "shortlist": "shortlist", "batch_tokens": "batch tokens", "threads": "threads", "bleu": "BLEU", "chrf": "chrF",
     "milliseconds": "ms per sentence",
     "processor_milliseconds": "CPU ms per sentence",
-    "words_per_second": "words per second", "memory_mib": "memory, MiB", "size_mib": "on disk, MiB", "rounds": "rounds",
+    "words_per_second": "words per second", "dollars": "USD per million words", "memory_mib": "memory, MiB",
+    "size_mib": "on disk, MiB", "rounds": "rounds",
 }  # fmt: skip
 
 _OFTEN_COMMON = ("run", "shortlist", "batch_tokens", "threads", "rounds")
@@ -102,7 +103,7 @@ class EfficiencyPage(Page):
             [
                 Section(chosen, (), self._read),
                 Section(chosen, (self.lines,), self._list),
-                Section(("text", "cost"), (self.hint,), self._explain),
+                Section(("text", "score", "cost"), (self.hint,), self._explain),
                 Section((*chosen, "line"), (self.answer, self.chart), self._draw),
                 *(section for section, _ in folds),
             ],
@@ -133,7 +134,7 @@ class EfficiencyPage(Page):
 
         def show() -> None:
             times = self._times[[_place(line) == self.text.value for line in self._times.itertuples()]]
-            said.say(_UNTIMED if times.empty else finding(times))
+            said.say(_UNTIMED if times.empty else f"{finding(times)}{_beside(times)}")
             if len(times):
                 chart.show(figure(times, f"{title} On {times['corpus'].iloc[0]}"))
 
@@ -178,11 +179,11 @@ class EfficiencyPage(Page):
 
     def _list(self) -> None:
         if len(self._shown):
-            self.lines.show(_table(self._shown))
+            self.lines.show(_table(self._shown, self.cost.value, self.score.value))
 
     def _explain(self) -> None:
         if len(self._shown):
-            self.hint.say(f"{_measured(self._shown)} {_ELSEWHERE}")
+            self.hint.say(_measured(self._shown) + (f" {_ELSEWHERE}" if self.score.value == "bleu" else ""))
 
     def _draw(self) -> None:
         if self._shown.empty:
@@ -226,11 +227,12 @@ def _key(line: tuple) -> str:
     return " · ".join(str(getattr(line, name)) for name in SETTING)
 
 
-def _table(found: pd.DataFrame) -> pd.DataFrame:
+def _table(found: pd.DataFrame, cost: str, score: str) -> pd.DataFrame:
     """Return lines for display, the better ones first."""
-    lines = found.assign(front=found["frontier"].map({True: "●", False: ""})).sort_values("bleu", ascending=False)
-    unknown = [name for name in ("chrf",) if found[name].isna().all()]
-    return lines[list(_COLUMNS)].drop(columns=[*_common(found), *unknown]).rename(columns=_COLUMNS)
+    lines = found.assign(front=found["frontier"].map({True: "●", False: ""})).sort_values(score, ascending=False)
+    asked = {"chrf": found["chrf"].notna().any(), "dollars": cost == "dollars"}
+    left_out = [*_common(found), *(name for name, is_asked in asked.items() if not is_asked)]
+    return lines[list(_COLUMNS)].drop(columns=left_out).rename(columns=_COLUMNS)
 
 
 def _common(found: pd.DataFrame) -> list[str]:
@@ -239,14 +241,16 @@ def _common(found: pd.DataFrame) -> list[str]:
     return [name for name in _OFTEN_COMMON if len(systems) > 1 and systems[name].nunique() == 1]
 
 
+def _beside(found: pd.DataFrame) -> str:
+    """Warn of other work that ran beside a measurement."""
+    load = found["load_average"].max()
+    busy = f" Other work ran on the machine (load average {load:.1f}) and lengthens all times: compare their ratios."
+    return busy if load > _IDLE else ""
+
+
 def _measured(found: pd.DataFrame) -> str:
     """Say how some lines were measured."""
-    load = found.loc[found["engine"] != "echo", "load_average"].max()
-    beside = (
-        f" Other work ran on the machine (load average {load:.1f}): take processor time, and ratios."
-        if load > _IDLE
-        else ""
-    )
+    beside = _beside(found[found["engine"] != "echo"])
     signatures = "; ".join(found["signature"].unique())
     common = ", ".join(f"{_COLUMNS[name]} {found[name].iloc[0]}" for name in _common(found))
     common = f" The same everywhere: {common}." if common else ""
