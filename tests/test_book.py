@@ -23,7 +23,7 @@ pytestmark = pytest.mark.full
 
 pytest.importorskip("sphinx", reason="needs the extra docs")
 ROOT = Path(__file__).parents[1]
-EXECUTED = {"10-many-languages": 5, "13-speed-and-quality": 1}
+EXECUTED = {"10-many-languages": 5, "13-speed-and-quality": 3}
 """Notebooks that the book of this test runs, and the figures in them: they train nothing."""
 NO_NETWORK = (
     "import socket, sys\n"
