@@ -32,8 +32,8 @@ def test_the_page_shows_what_is_measured_in_the_chosen_score(tmp_path, monkeypat
     cells = {metric: results_of("monolingual", SCORES, metric) for metric in ("test-bleu", "test-chrf")}
     monkeypatch.setattr("nmtlab.thesis.shown.monolingual.measured_cells", lambda name, scale, metric: cells[metric])
     page = unfolded(MonolingualPage(Workspace(tmp_path / "data")))
-    assert "gains +2.0 test BLEU" in page.gains.answer.value
+    assert "changes test BLEU by +2.0" in page.gains.answer.value
     assert "40 % of what as many real pairs gain" in page.gains.answer.value
     assert page.quality.frame["back_score"].tolist() == [6.0]
     page.metric.value = "test-chrf"
-    assert "gains +2.0 test chrF" in page.gains.answer.value
+    assert "changes test chrF by +2.0" in page.gains.answer.value

@@ -23,7 +23,7 @@ PAGE = About(
     place=99,
     group="Why",
     title="Monolingual text",
-    question="How much of the gain of more sentence pairs does text give that nobody translated?",
+    question="How much of the gain of more sentence pairs does untranslated text give?",
     name="monolingual",
 )
 
