@@ -1,12 +1,15 @@
 """The page of monolingual text."""
 
+import pandas as pd
 from dashboards.test_pages import told
 from support.child_sizes import results_of
 from support.unfolded import unfolded
 
 from nmtlab.dashboards.pages.monolingual import MonolingualPage
 from nmtlab.errors import NmtlabError
-from nmtlab.thesis.tables.monolingual import BACK, REAL
+from nmtlab.grids.results.results import Lines, Results
+from nmtlab.grids.results.schemas import SENTENCES
+from nmtlab.thesis.tables.monolingual import BACK, MONOLINGUAL, REAL
 from nmtlab.workspace import Workspace
 
 SCORES = {
@@ -20,7 +23,7 @@ def not_measured(*_):
 
 
 def test_without_a_measured_table_the_page_says_what_trains_its_systems(tmp_path, monkeypatch):
-    monkeypatch.setattr("nmtlab.thesis.shown.monolingual.measured_cells", not_measured)
+    monkeypatch.setattr("nmtlab.thesis.shown.monolingual.measured", not_measured)
     page = unfolded(MonolingualPage(Workspace(tmp_path / "data")))
     assert told(page) == ""
     assert page.gains.answer.value.startswith("No runs yet: &#x27;nmtlab reproduce monolingual --save&#x27;")
@@ -29,9 +32,11 @@ def test_without_a_measured_table_the_page_says_what_trains_its_systems(tmp_path
 
 
 def test_the_page_shows_what_is_measured_in_the_chosen_score(tmp_path, monkeypatch):
-    cells = {metric: results_of("monolingual", SCORES, metric) for metric in ("test-bleu", "test-chrf")}
-    monkeypatch.setattr("nmtlab.thesis.shown.monolingual.measured_cells", lambda name, scale, metric: cells[metric])
-    page = unfolded(MonolingualPage(Workspace(tmp_path / "data")))
+    workspace = Workspace(tmp_path / "data")
+    cells = pd.concat(results_of("monolingual", SCORES, metric) for metric in ("test-bleu", "test-chrf"))
+    results = Results(MONOLINGUAL, "small", workspace, workspace.results, Lines(cells, SENTENCES.empty, {}))
+    monkeypatch.setattr("nmtlab.thesis.shown.monolingual.measured", lambda name, scale: results)
+    page = unfolded(MonolingualPage(workspace))
     assert "changes test BLEU by +2.0" in page.gains.answer.value
     assert "40 % of what as many real pairs gain" in page.gains.answer.value
     assert page.quality.frame["back_score"].tolist() == [6.0]

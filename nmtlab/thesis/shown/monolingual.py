@@ -17,10 +17,10 @@ from nmtlab.figures.words import number
 from nmtlab.grids.declared.corpora import TranslatedCorpus, planned
 from nmtlab.grids.declared.declaration import Row, Scale, Setup
 from nmtlab.grids.declared.labels import row_label
-from nmtlab.grids.results.statistics import ENOUGH_SEEDS, difference, values_by_system
-from nmtlab.grids.results.summary import interval
+from nmtlab.grids.results.statistics import ENOUGH_SEEDS, values_by_system
+from nmtlab.grids.results.summary import summary
 from nmtlab.grids.running.cells import cells_of
-from nmtlab.thesis.measured import described_cells, measured_cells
+from nmtlab.thesis.measured import described_cells, measured
 from nmtlab.thesis.shown.prices import nested
 from nmtlab.thesis.tables.monolingual import (
     BACK,
@@ -38,6 +38,7 @@ COLUMNS = ["row", "text", "pairs", "system", "seeds", "score", "margin", "gain",
 QUALITY = ["text", "system", "seeds", "back_score", "gain", "low", "high"]
 PAIRS_SHOWN = ["text", "system", "made source", "real source", "made target", "real target"]
 
+_OF_TEXT = ("text", "pairs")
 _BACK_TRANSLATED = (BACK_EQUAL, BACK, SAMPLED)
 _MADE = tuple(name for name in SYSTEMS if name != REAL)
 _HEAD, _PANEL, _FOOT = 65, 250, 190
@@ -53,40 +54,42 @@ def monolingual_view(metric: str = "test-bleu", scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MONOLINGUAL.name, scale, metric).dropna(subset="value")
-    lines, label = gains(cells, scale), find_metric(metric).label
+    cells, lines = _measured(metric, scale)
+    label = find_metric(metric).label
     shown = lines.drop(columns="row")
     figure = with_subtitle(gains_figure(lines, label), f"{described_cells(cells)}, 95 % intervals over seeds")
     return View(shown, figure, finding=gains_finding(lines, label))
 
 
-def gains(cells: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+def _measured(metric: str, scale: Scale) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the measured cells of a score, and what they say is gained."""
+    results = measured(MONOLINGUAL.name, scale)
+    cells = results.of_metric(metric).dropna(subset="value")
+    return cells, gains(cells, results.sentences, scale)
+
+
+def gains(cells: pd.DataFrame, sentences: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return what each system scores, and what it gains over the pairs alone.
 
     Args:
         cells: `cells` of `Results`, of one score.
+        sentences: `sentences` of the same.
         scale: of the cells.
 
     Returns:
         One line per row with monolingual text and system with a score, if the pairs alone have one: `row`; `text`;
         `pairs`, their number; `system`; `seeds`; `score`, their mean, with the `margin` of its 95 % interval
-        (Student's t); `gain` over the pairs alone, with `low` and `high` of its 95 % interval (Welch, seeds alone), NaN
+        (Student's t); `gain` over the pairs alone, with `low` and `high` of its 95 % interval, as in the table, NaN
         for a single seed; `share`, that of the gain of as many real pairs, in percent, NaN if they may gain nothing.
     """
-    lines = []
-    for row in MONOLINGUAL.rows:
-        values = values_by_system(cells[cells["row"] == row.name])
-        if not ((text := _text(row, scale)) and PAIRS.name in values):
-            continue
-        found = {name: difference(values[name], values[PAIRS.name]).estimate() for name in SYSTEMS if name in values}
-        bound = found.get(REAL)
-        most = bound.effect if bound and bound.low > 0 else np.nan
-        for name in (PAIRS.name, *found):
-            scores, gain = np.atleast_1d(values[name]).tolist(), found.get(name)
-            ends = (gain.effect, gain.low, gain.high) if gain else (np.nan,) * 3
-            share = 100 * gain.effect / most if gain and name != BACK_EQUAL else np.nan
-            lines.append((row.name, *text, name, len(scores), *interval(scores), *ends, share))
-    return pd.DataFrame(lines, columns=COLUMNS)
+    texts = {row.name: text for row in MONOLINGUAL.rows if (text := _text(row, scale))}
+    found = summary(cells, MONOLINGUAL, sentences).rename(columns={"column": "system", "mean": "score"})
+    found = found[found["row"].isin([row for row, some in found.groupby("row") if PAIRS.name in set(some["system"])])]
+    lines = found[found["row"].isin(list(texts))].rename(columns={"difference": "gain"})
+    lines = lines.assign(**{name: [texts[row][place] for row in lines["row"]] for place, name in enumerate(_OF_TEXT)})
+    bounds = lines[(lines["system"] == REAL) & (lines["low"] > 0)].set_index("row")["gain"]
+    shares = (100 * lines["gain"] / lines["row"].map(bounds)).where(lines["system"] != BACK_EQUAL)
+    return lines.assign(share=shares)[COLUMNS].reset_index(drop=True)
 
 
 def gains_figure(lines: pd.DataFrame, label: str) -> go.Figure:
@@ -167,16 +170,17 @@ def quality_view(metric: str = "test-bleu", scale: Scale = "small") -> View:
     Raises:
         NmtlabError: it was not measured at this scale.
     """
-    cells = measured_cells(MONOLINGUAL.name, scale, metric).dropna(subset="value")
-    lines = quality(cells, scale)
+    cells, found = _measured(metric, scale)
+    lines = quality(cells, found, scale)
     return View(lines, with_subtitle(quality_figure(lines, find_metric(metric).label), described_cells(cells)))
 
 
-def quality(cells: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+def quality(cells: pd.DataFrame, found: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Return what back-translations gain, and the score of the runs that made them in their direction.
 
     Args:
         cells: `cells` of `Results`, of one score.
+        found: their `gains`.
         scale: of the cells.
 
     Returns:
@@ -186,7 +190,7 @@ def quality(cells: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """
     labels = {row.name: row_label(row, scale) for row in MONOLINGUAL.rows}
     lines = []
-    for line in gains(cells, scale).itertuples():
+    for line in found.itertuples():
         back = values_by_system(cells[cells["row"] == REVERSES[line.row]])
         if line.system in _BACK_TRANSLATED and PAIRS.name in back:
             score = np.mean(back[PAIRS.name])

@@ -8,9 +8,11 @@ from support.child_sizes import results_of
 
 from nmtlab.grids.declared.corpora import ExternalCorpus, TranslatedCorpus
 from nmtlab.grids.declared.declaration import Setup
+from nmtlab.grids.results.schemas import SENTENCES, TEXT
 from nmtlab.grids.running.cells import cells_of
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
+from nmtlab.thesis.measured import measured
 from nmtlab.thesis.shown.monolingual import (
     COLUMNS,
     PAIRS_SHOWN,
@@ -27,6 +29,7 @@ from nmtlab.thesis.tables.monolingual import BACK, BACK_EQUAL, COPIED, MONOLINGU
 from nmtlab.workspace import Workspace
 
 ALONE = "pairs alone"
+NO_SENTENCES = SENTENCES.empty
 SCORES = {
     "qaa-en (500)": {ALONE: [19.0, 20.0, 21.0], BACK: [23.0, 24.0, 25.0], COPIED: [18.0, 19.0, 20.0], REAL: [28.0] * 3},
     "en-qaa (500)": {ALONE: [8.0, 9.0, 10.0]},
@@ -35,7 +38,7 @@ SCORES = {
 
 
 def test_gains_are_over_the_pairs_alone_with_their_share_of_what_real_pairs_gain():
-    found = gains(results_of("monolingual", SCORES), "small")
+    found = gains(results_of("monolingual", SCORES), NO_SENTENCES, "small")
     assert list(found.columns) == COLUMNS
     lines = found.set_index(["text", "pairs", "system"])
     qaa = found[found["row"] == "qaa-en (500)"].set_index("system")
@@ -47,8 +50,17 @@ def test_gains_are_over_the_pairs_alone_with_their_share_of_what_real_pairs_gain
     assert math.isnan(lines.loc[("gl-en, LibreOffice", 2000, BACK_EQUAL), "low"])  # one seed
 
 
+def test_the_interval_of_a_gain_is_that_of_the_table():
+    results = measured("monolingual")
+    found = gains(results.of_metric("test-bleu").dropna(subset="value"), results.sentences, "small")
+    (copied,) = found[found["system"] == COPIED].itertuples()
+    assert (round(copied.gain, 1), round(copied.low, 1), round(copied.high, 1)) == (7.7, 5.5, 9.9)
+    printed = results.path(TEXT).read_text(encoding="utf-8")
+    assert f"{copied.gain:+.2f} ± {copied.high - copied.gain:.2f}" in printed
+
+
 def test_the_finding_names_the_best_made_text_and_what_too_few_seeds_leave_open():
-    said = gains_finding(gains(results_of("monolingual", SCORES), "small"), "test BLEU")
+    said = gains_finding(gains(results_of("monolingual", SCORES), NO_SENTENCES, "small"), "test BLEU")
     qaa, gl = "qaa-en, artificial, 500 pairs: ", "gl-en, LibreOffice, 2,000 pairs: "
     assert said == (
         f"{qaa}{BACK} changes test BLEU by +4.0 (95 %: +1.7 to +6.3), 50 % of what as many real pairs gain. "
@@ -58,17 +70,17 @@ def test_the_finding_names_the_best_made_text_and_what_too_few_seeds_leave_open(
 
 def test_a_share_is_of_as_many_real_pairs_and_only_of_a_gain_that_the_seeds_show():
     equal, real = {ALONE: [19.0, 20.0, 21.0], BACK_EQUAL: [23.0, 24.0, 25.0]}, {REAL: [28.0] * 3}
-    found = gains(results_of("monolingual", {"qaa-en (500)": {**equal, **real}}), "small")
+    found = gains(results_of("monolingual", {"qaa-en (500)": {**equal, **real}}), NO_SENTENCES, "small")
     assert "%" not in gains_finding(found, "test BLEU").replace("95 %", "")  # four times as many real pairs
     nothing = {ALONE: [19.0, 20.0, 21.0], BACK: [18.0, 19.0, 20.0], REAL: [19.5, 20.0, 20.6]}
-    found = gains(results_of("monolingual", {"qaa-en (500)": nothing}), "small")
+    found = gains(results_of("monolingual", {"qaa-en (500)": nothing}), NO_SENTENCES, "small")
     assert found["share"].isna().all()
     said = "no made text gains; at best, back-translated, 4:1 changes test BLEU by −1.0 (95 %: −3.3 to +1.3)."
     assert gains_finding(found, "test BLEU").endswith(said)
 
 
 def test_a_figure_has_a_panel_for_each_text_and_size_with_the_upper_bound_as_a_line():
-    figure = gains_figure(gains(results_of("monolingual", SCORES), "small"), "test BLEU")
+    figure = gains_figure(gains(results_of("monolingual", SCORES), NO_SENTENCES, "small"), "test BLEU")
     assert [list(trace.y) for trace in figure.data if trace.mode == "markers"] == [[20.0, 24.0, 19.0], [10.0, 11.0]]
     assert [shape.y0 for shape in figure.layout.shapes if shape.type == "line"] == [28.0]
     assert 28 < figure.layout.yaxis.range[1] < 30  # the upper bound is in it
@@ -78,7 +90,8 @@ def test_a_figure_has_a_panel_for_each_text_and_size_with_the_upper_bound_as_a_l
 
 
 def test_gains_are_set_against_the_score_of_the_runs_in_the_other_direction():
-    found = quality(results_of("monolingual", SCORES), "small")
+    cells = results_of("monolingual", SCORES)
+    found = quality(cells, gains(cells, NO_SENTENCES, "small"), "small")
     assert list(found.columns) == QUALITY
     assert found[["text", "system", "back_score", "gain"]].to_numpy().tolist() == [
         ["qaa-en (500), artificial", BACK, 9.0, 4.0]
