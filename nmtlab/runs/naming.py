@@ -146,15 +146,26 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str], seedless: Collection[str])
 def _head(run: Run, system: str, of_depths: bool) -> dict[str, str]:
     """Return the first facts of a run; its number of layers only if there are runs `of_depths` other than its own."""
     recipe, pair = run.recipe, f"{run.recipe.corpus.source}-{run.recipe.corpus.target}"
-    more = [corpus.name for corpus in recipe.more_corpora]
     deep = of_depths and _changed(run, recipe.fields()).keys() & set(_LAYERS)
     return {
         "corpus": recipe.corpus.name if pair in recipe.corpus.name else f"{recipe.corpus.name} {pair}",
-        "more": f"and {', '.join(more) if len(more) < 3 else f'{len(more)} more'}" if more else "",
+        "more": _beside(run),
         "system": system,
         "layers": f"{layers(recipe)} layer{'s' * (layers(recipe) != '1')}" if deep else "",
         "parent": "" if _text(run.name) == _text(recipe.transfer.parent) else _parent(run),
     }
+
+
+def _beside(run: Run) -> str:
+    """Return the other texts of a run, by the words that its name has for them: `and back-translated-4`."""
+    names = [corpus.name for corpus in run.recipe.more_corpora]
+    if not names:
+        return ""
+    beginning, system = f"{run.recipe.corpus.name}.", system_name(run)
+    stated, found, _ = run.name.removeprefix(beginning).partition(f".{system}")
+    if run.name.startswith(beginning) and found:
+        return f"and {stated}"
+    return f"and {', '.join(names) if len(names) < 3 else f'{len(names)} more'}"
 
 
 def _parent(run: Run) -> str:

@@ -89,6 +89,13 @@ def test_all_runs_of_the_gallery_together_have_different_short_names(gallery):
     assert max(map(len, found.values())) < 120
 
 
+def test_texts_made_by_a_run_are_named_by_the_words_of_the_runs_name_and_others_by_theirs(gallery):
+    beside = [gallery[f"monolingual-qaa-en.500.{text}.fixnorm-small.s1"] for text in ("sampled-4", "copied-4")]
+    assert names(*beside) == ["and sampled-4", "and copied-4"]
+    many = gallery["iberian.many-to-one.many-shared.lr_scale-0.35.s1"]
+    assert names(many, beside[0])[0].startswith("many-pt-en, and many-es-en, many-gl-en, many-shared")
+
+
 def test_runs_of_one_recipe_are_told_apart_by_their_seeds(made):
     runs = [made(f"small-de-en.prenorm.s{seed}", training__seed=seed) for seed in (1, 2, 10)]
     assert names(*runs) == ["seed 1", "seed 2", "seed 10"]
