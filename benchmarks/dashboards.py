@@ -232,17 +232,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=30, help="for which they are at work")
     arguments = parser.parse_args()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with served() as (address, server), sync_playwright() as playwright:
+    with served() as (address, server), sync_playwright() as playwright, TemporaryDirectory() as profile:
         wait_for_pool(server, WARM)
         print(f"load {os.getloadavg()}, {os.cpu_count()} cores")
         print_memory("waiting", server)
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        person = browser.new_context(viewport={"width": 1500, "height": 1300})
+        person = playwright.chromium.launch_persistent_context(  # keeps compiled scripts, as a person's browser does
+            profile, executable_path=chromium, args=FLAGS, viewport={"width": 1500, "height": 1300}
+        )
         opening(person, address, server)
         if arguments.sessions:
             alone(person, address, server)
             together(person, address, server, arguments.sessions, arguments.seconds)
-        browser.close()
+        person.close()
         print(f"load {os.getloadavg()}")
 
 

@@ -164,6 +164,19 @@ def test_a_page_beyond_the_limit_is_refused_and_one_within_it_knows_whether_its_
     asyncio.run(main())
 
 
+def test_a_page_does_not_wait_for_a_preheated_kernel_that_is_yet_to_be_started():
+    async def main() -> list[int]:
+        kernels = Kernels()
+        ready, waiting = (asyncio.ensure_future(asyncio.sleep(seconds)) for seconds in (0, 60))
+        await ready
+        kernels._pools = {"norms.ipynb": [ready, waiting], "tables.ipynb": [waiting]}  # as Voilà's subclass has them
+        sizes = [Request(kernels).get_pool_size(name) for name in ("norms.ipynb", "tables.ipynb", "index.ipynb")]
+        waiting.cancel()
+        return sizes
+
+    assert asyncio.run(main()) == [1, 0, 0]
+
+
 def test_the_kernel_of_a_closed_tab_is_shut_down_and_that_of_an_open_one_is_not(monkeypatch):
     monkeypatch.setattr(culling, "_LEFT", 0.1)
 

@@ -14,9 +14,13 @@ from urllib.parse import urlsplit
 import nbformat
 import psutil
 import pytest
+from voila.execute import VoilaExecutor
+from voila.voila_kernel_manager import voila_kernel_manager_factory
 
 from nmtlab.dashboards.frame.headings import headings
+from nmtlab.dashboards.serving import server
 from nmtlab.dashboards.serving import start as start_module
+from nmtlab.dashboards.serving.culling import Kernels
 from nmtlab.dashboards.serving.server import page_notebook, write_pages
 from nmtlab.dashboards.serving.start import StartPage
 from nmtlab.workspace import Workspace
@@ -46,6 +50,19 @@ def guarded(serve, hostile):
 
 
 # The notebooks
+
+
+def test_a_slow_machine_loses_no_output_and_a_page_is_drawn_before_the_next_kernel_is_preheated(tmp_path):
+    config = server._config(tmp_path, tmp_path / "socket", server.Address("127.0.0.1", 0), "", 1, False)
+    manager = voila_kernel_manager_factory(Kernels, preheat_kernel=True, default_pool_size=0)
+    assert VoilaExecutor(nbformat.v4.new_notebook(), config=config).iopub_timeout >= 60
+    assert config.Kernels.fill_delay >= 3 > manager.class_traits()["fill_delay"].default_value
+
+
+@pytest.mark.full
+def test_what_the_server_imports_builds_no_parsers_of_addresses():
+    code = "import nmtlab.dashboards.serving.server, sys; sys.exit('lark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("page", headings(), ids=lambda page: page.name)

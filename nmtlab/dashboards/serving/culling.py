@@ -88,6 +88,11 @@ class Request:
         *rendered, self.kernel_id = await rendering
         return *rendered, self.kernel_id
 
+    def get_pool_size(self, notebook: str) -> int:
+        """Return how many preheated kernels a page may take; for one that is yet to be started it would wait longer."""
+        pool = self._kernels._pools.get(notebook, ())  # type: ignore[attr-defined]  # of Voilà's subclass
+        return sum(kernel.done() for kernel in pool)
+
     async def has_ended(self) -> bool:
         """Return whether the page's kernel is gone, so that nothing more comes from it."""
         return self.kernel_id is not None and not (

@@ -33,6 +33,7 @@ _WIDGETS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-m
 _MOST_USED = ("tables", "norms", "attention")
 _IDLE = 30 * 60  # seconds without a heartbeat before the kernel of a page is shut down
 _STARTUP = 5 * 60  # seconds that a kernel has to start, on a busy machine
+_DRAWN = 5  # seconds that a browser has the cores to itself before the next kernel is preheated
 _MOST_PAGES = 40  # open at once; each takes 60-180 MB
 
 
@@ -156,6 +157,7 @@ def _config(folder: Path, socket: Path, address: Address, token: str, warm: int,
         "cull_idle_timeout": _IDLE,
         "cull_interval": 60,
         "cull_connected": True,
+        "fill_delay": _DRAWN,
         "most": _MOST_PAGES + warm * len(_MOST_USED),
     }
     pools = {f"{name}.ipynb": {"pool_size": warm} for name in _MOST_USED} | {"default": {"pool_size": 0}}
@@ -174,6 +176,7 @@ def _config(folder: Path, socket: Path, address: Address, token: str, warm: int,
             "Server": {"origin": address.origin, "forks": str(socket)},
             "VoilaExecutor": {
                 "startup_timeout": _STARTUP,
+                "iopub_timeout": _STARTUP,  # without its output, which may be late, the page would be blank
                 "cell_error_instruction": "See the output of nmtlab dashboards for the reason.",
             },
             "VoilaConfiguration": {
