@@ -40,6 +40,9 @@ class TransferSettings(Section):
     anchor_weight: float = Field(1.0, gt=0)
     """Factor λ of the anchor, λ/2 Σ F (θ - θ₀)², which is added to the loss of an update; F is 1 for l2."""
 
+    tune_out: float = Field(0.0, ge=0, lt=1)
+    """Share of what each weight has changed since the parent that an update leaves out, by dropout."""
+
     source_types: Literal["shared", "random"] = "shared"
     """Source types of the parent keep their vectors, or each gets that of a random type (Zoph et al. 2016)."""
 

@@ -1,6 +1,7 @@
-"""Anchors: penalties on leaving the weights that a training went on from."""
+"""What holds a training near the weights that it went on from: penalties on leaving them, and tune-out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -17,7 +18,20 @@ PAIRS = 1000
 _START, _FISHER = "start", "fisher"
 
 
-class Anchor:
+class _Held:
+    """Parameters, by name, and what `anchored` has described of those that a parent has."""
+
+    def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
+        self.parameters = parameters
+        self.tensors: dict[str, Tensor] = {}
+
+    def hold(self, tensors: Mapping[str, Tensor]) -> None:
+        """Hold the parameters that `anchored` has described."""
+        of = {name: self.parameters[name.partition(".")[2]] for name in tensors}
+        self.tensors = {name: tensor.to(of[name].device) for name, tensor in tensors.items()}
+
+
+class Anchor(_Held):
     """λ/2 Σ F_i (θ_i - θ₀_i)², of the weights that a training went on from: L2 or EWC (Kirkpatrick et al. 2017).
 
     It is added to the loss of an update, once, however many batches and processes the update has.
@@ -29,13 +43,8 @@ class Anchor:
     """
 
     def __init__(self, name: str, weight: float, parameters: Mapping[str, nn.Parameter]) -> None:
-        self.name, self.weight, self.parameters = name, weight, parameters
-        self.tensors: dict[str, Tensor] = {}
-
-    def hold(self, tensors: Mapping[str, Tensor]) -> None:
-        """Hold the parameters that `anchored` has described."""
-        of = {name: self.parameters[name.partition(".")[2]] for name in tensors}
-        self.tensors = {name: tensor.to(of[name].device) for name, tensor in tensors.items()}
+        super().__init__(parameters)
+        self.name, self.weight = name, weight
 
     @torch.no_grad()
     def pull(self, tokens: float) -> Loss:
@@ -54,18 +63,67 @@ class Anchor:
         return Loss(self.weight * tokens * value, {self.name: tokens * value})
 
 
+class TuneOut(_Held):
+    """Dropout of what each weight has changed: θ₀ + m (θ - θ₀) / (1 - p), with one mask m an update (tune-out of
+    Miceli Barone et al. 2017, for each weight as in mixout, Lee et al. 2020).
+
+    Args:
+        share: p, the share of the changes that an update leaves out, from 0 to below 1.
+        parameters: the model's trained parameters, by name.
+    """
+
+    def __init__(self, share: float, parameters: Mapping[str, nn.Parameter]) -> None:
+        super().__init__(parameters)
+        self.share = share
+
+    @contextmanager
+    def applied(self, seed: int) -> Iterator[None]:
+        """Leave out a share of the changes; at the end, put them back, and make the gradients those of the weights.
+
+        Args:
+            seed: of the mask, which every process of a training draws alike.
+        """
+        whole, factors = {}, {}
+        draw = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for name, parameter in self.parameters.items():
+                if (start := self.tensors.get(f"{_START}.{name}")) is None:
+                    continue
+                kept = torch.rand(parameter.shape, generator=draw) >= self.share
+                factors[name] = kept.to(parameter) / (1 - self.share)
+                whole[name] = parameter.detach().clone()
+                parameter.copy_(start + factors[name] * (parameter - start))
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for name, values in whole.items():
+                    parameter = self.parameters[name]
+                    parameter.copy_(values)
+                    if parameter.grad is not None:
+                        parameter.grad.mul_(factors[name])
+
+
 def anchor_of(settings: TransferSettings, model: nn.Module) -> Anchor | None:
     """Return the anchor of a model's trained parameters, which holds nothing yet; None if there is to be none."""
     if settings.anchor == "none":
         return None
-    trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    return Anchor(settings.anchor, settings.anchor_weight, trained)
+    return Anchor(settings.anchor, settings.anchor_weight, _trained(model))
+
+
+def tune_out_of(settings: TransferSettings, model: nn.Module) -> TuneOut | None:
+    """Return the tune-out of a model's trained parameters, which holds nothing yet; None if there is to be none."""
+    return TuneOut(settings.tune_out, _trained(model)) if settings.tune_out else None
+
+
+def _trained(model: nn.Module) -> dict[str, nn.Parameter]:
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 def anchored(
     model: Trainable, names: Iterable[str], text: Iterable[Batch[np.ndarray]] | None = None
 ) -> dict[str, Tensor]:
-    """Return what an anchor needs: the values of some of a model's parameters, and their Fisher information on a text.
+    """Return what holds some of a model's parameters: their values, and their Fisher information on a text.
 
     Args:
         names: of the parameters.

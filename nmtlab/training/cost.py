@@ -137,7 +137,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
     operations = updates * update_operations(model, padded / 2, (1 + decoded) * padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
     kept = (2 + settings.keep_checkpoints) * parameters
-    kept += (_MOMENTS[settings.optimiser] + (settings.average > 0) + _ANCHORED[recipe.transfer.anchor]) * trained
+    kept += (_MOMENTS[settings.optimiser] + (settings.average > 0) + _held(recipe)) * trained
     return CostEstimate(
         pairs=pairs,
         tokens=tokens,
@@ -157,7 +157,7 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
     (parameters, trained), mib = _parameters(model), 4 / 2**20
     layers = max(1, sum(recipe.model.depth) / 2)
     kept = _KEPT_LOW_RANK if recipe.model.low_rank else _KEPT
-    beside = (recipe.training.average > 0) + _ANCHORED[recipe.transfer.anchor]
+    beside = (recipe.training.average > 0) + _held(recipe) + (recipe.transfer.tune_out > 0)  # and the whole changes
     wide = layers * (kept[0] * recipe.model.d_model + kept[1] * recipe.model.inner_width)
     padded *= 1 + _samples(recipe) / 2  # on the target side
     logits = _TAUGHT if recipe.teacher or _samples(recipe) else 1
@@ -167,6 +167,11 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
         optimiser=_MOMENTS[recipe.training.optimiser] * trained * mib,
         activations=padded * (wide + logits * len(model.output_ids) / 2) * mib,
     )
+
+
+def _held(recipe: Recipe) -> int:
+    """Return how often the trained parameters are kept to hold them near the parent's."""
+    return max(_ANCHORED[recipe.transfer.anchor], int(recipe.transfer.tune_out > 0))
 
 
 def check_fits(recipe: Recipe, parent: Pipeline, corpora: Sequence[ParallelCorpus]) -> None:

@@ -21,7 +21,7 @@ from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText
 from nmtlab.text.corpora.corpus import Direction
-from nmtlab.training.anchors import PAIRS, anchor_of, anchored
+from nmtlab.training.anchors import PAIRS, anchor_of, anchored, tune_out_of
 from nmtlab.training.averaging import MovingAverage
 from nmtlab.training.cost import peak_operations, update_operations
 from nmtlab.training.events import Ended, Hint, OnEvent, Prepared, Preparing, Progress, Validated
@@ -73,8 +73,9 @@ class Trainer:
         torch.manual_seed(self.settings.seed)
         self.model: TranslationModel = model_for(recipe, run.pipeline, run.model_table).to(device)
         freeze(self.model, recipe.transfer)
-        self.anchor = anchor_of(recipe.transfer, self.model)
-        self.stepper = Stepper(self.model, recipe, run.pipeline, group, teacher, self.anchor)
+        anchor, tune_out = anchor_of(recipe.transfer, self.model), tune_out_of(recipe.transfer, self.model)
+        self.held = [one for one in (anchor, tune_out) if one]
+        self.stepper = Stepper(self.model, recipe, run.pipeline, group, teacher, anchor, tune_out)
         self.average = MovingAverage(self.stepper.parameters, self.settings.average)
         assert not isinstance(recipe.model, PhraseSettings)
         self.schedule = Schedule(self.settings, recipe.model.d_model)
@@ -136,8 +137,7 @@ class Trainer:
             self.average.load(kept)
         self.stream = BatchStream(self.stream.batches, facts["epoch"], facts["batch"])
         restore_evaluations(facts, self.schedule, self.stopping)
-        if self.anchor:
-            self.anchor.hold(self.run.checkpoints.anchor())
+        self._hold()
         self.meter.restore(facts.get("pending", []), self.device)
         if self.group.is_main:
             self.writer.truncate_after(self.step, facts.get("reported"))
@@ -155,10 +155,10 @@ class Trainer:
         if settings.keep_optimiser:
             own, kept = self.stepper, parent.checkpoints.optimiser(facts["step"])[0]
             load_moments(own.optimiser, own.parameters, own.moments, kept, facts["step"])
-        if self.anchor:
+        if self.held:
             names = [one.name for one in rows if one.use == "tune"]
             self.group.on_main(lambda: self._drop_anchor(names, text))
-            self.anchor.hold(self.run.checkpoints.anchor())
+            self._hold()
         origin = lineage(parent) if settings.continued else ""
         inheritance = Inheritance(parent.name, parent.checkpoints.digest_of(which), tuple(rows), origin)
         if self.group.is_main:
@@ -170,6 +170,11 @@ class Trainer:
         """Save what holds some parameters where they are, so that resuming needs no text of the parent."""
         pairs = Batches(text, 1, self.settings.seed, max_sentences=1).epoch(0) if text else None
         self.writer.save_anchor(anchored(self.model, names, islice(pairs, PAIRS) if pairs else None))
+
+    def _hold(self) -> None:
+        tensors = self.run.checkpoints.anchor() if self.held else {}
+        for one in self.held:
+            one.hold(tensors)
 
     def _train(self, on_event: OnEvent, should_stop: Callable[[], bool], seconds: float) -> str:
         """Make updates until the training ends; return the run's status."""

@@ -16,7 +16,7 @@ from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import UNK
-from nmtlab.training.anchors import Anchor
+from nmtlab.training.anchors import Anchor, TuneOut
 from nmtlab.training.metrics import Update
 from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
@@ -34,6 +34,7 @@ class Stepper:
         group: the processes that train together.
         teacher: whose distributions are learned too, if the recipe gives them a weight; None for none.
         anchor: of the model's parameters; None for none.
+        tune_out: of the model's parameters; None for none.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Stepper:
         group: Group,
         teacher: Trainable | None = None,
         anchor: Anchor | None = None,
+        tune_out: TuneOut | None = None,
     ) -> None:
         self.settings, self.machine, self.group = recipe.training, recipe.machine, group
         self.device = model.device
@@ -52,7 +54,7 @@ class Stepper:
         risk = risk_of(recipe, pipeline), self.settings.likelihood_weight
         taught = teacher, self.settings.teacher_weight
         minimised = training_objective(model, self.settings.label_smoothing, *taught, *risk)
-        self.anchor = anchor
+        self.anchor, self.tune_out = anchor, tune_out
         self.weights = minimised.weights | ({anchor.name: anchor.weight} if anchor else {})
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -77,9 +79,10 @@ class Stepper:
         counted = sum(batch.counted_tokens for batch in batches)
         tokens = counted if self.settings.loss_reduction == "mean" else 1
         losses = []
-        for number, batch in enumerate(batches, start=1):
-            with self.no_sync() if number < len(batches) else nullcontext():
-                losses.append(self._backward(batch, tokens))
+        with self._tuned_out(step):
+            for number, batch in enumerate(batches, start=1):
+                with self.no_sync() if number < len(batches) else nullcontext():
+                    losses.append(self._backward(batch, tokens))
         if self.anchor:
             losses.append(self.anchor.pull(tokens / self.group.size))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
@@ -106,6 +109,9 @@ class Stepper:
         # DistributedDataParallel averages over processes, but every token must have the same weight.
         (loss.total * (self.group.size / tokens)).backward()
         return loss._replace(total=loss.total.detach())
+
+    def _tuned_out(self, step: int) -> AbstractContextManager:
+        return self.tune_out.applied(_step_seed(self.settings.seed, step, 0)) if self.tune_out else nullcontext()
 
     def _precision(self) -> AbstractContextManager:
         if self.machine.precision == "fp32":

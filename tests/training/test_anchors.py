@@ -29,7 +29,7 @@ from nmtlab.text.batching.batches import Batches
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.training.anchors import Anchor, anchor_of, anchored, fisher_information
+from nmtlab.training.anchors import Anchor, TuneOut, anchor_of, anchored, fisher_information
 from nmtlab.training.losses import soft_cross_entropy
 from nmtlab.training.objective import CrossEntropy, Objective, Taught
 from nmtlab.training.parallel import Group
@@ -166,6 +166,39 @@ def test_an_anchor_pulls_by_the_gradient_of_what_it_adds_to_the_loss(name):
     for key, gradient in found.items():
         wanted = slope(lambda: anchor.pull(1).total, parameters[key], (1, 0))
         assert gradient[1, 0].item() == pytest.approx(wanted, rel=1e-6)
+
+
+# Tune-out
+
+
+def test_tune_out_leaves_out_changes_and_its_gradient_is_that_of_the_weights():
+    """L = Σ θ'², θ' = θ₀ + m (θ - θ₀) / (1 - p): ∂L / ∂θ = 2 θ' m / (1 - p)."""
+    torch.manual_seed(3)
+    parameters = {key: nn.Parameter(torch.randn(30, 20, dtype=torch.float64)) for key in ("a", "free")}
+    start, whole = torch.randn(30, 20, dtype=torch.float64), parameters["a"].detach().clone()
+    tune_out = TuneOut(0.25, parameters)
+    tune_out.hold({"start.a": start})
+    with tune_out.applied(seed=7):
+        used = parameters["a"].detach().clone()
+        (parameters["a"].square().sum() + parameters["free"].sum()).backward()
+    factors = (used - start) / (whole - start)
+    left_out = (used - start).abs() < 1e-12
+    torch.testing.assert_close(factors[~left_out], torch.full_like(factors[~left_out], 4 / 3))
+    assert 0.15 < left_out.double().mean() < 0.35
+    assert torch.equal(parameters["a"], whole)
+    torch.testing.assert_close(parameters["a"].grad, 2 * used * factors)
+    assert (parameters["free"].grad == 1).all()
+
+
+def test_the_mean_over_the_masks_of_tune_out_is_the_weights():
+    parameters = {"a": nn.Parameter(torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64))}
+    tune_out = TuneOut(0.5, parameters)
+    tune_out.hold({"start.a": torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64)})
+    drawn = []
+    for seed in range(2000):
+        with tune_out.applied(seed):
+            drawn.append(parameters["a"].detach().clone())
+    torch.testing.assert_close(torch.stack(drawn).mean(0), parameters["a"].detach(), rtol=0, atol=0.2)
 
 
 class Toy(nn.Module):
@@ -337,6 +370,27 @@ def test_a_strong_anchor_leaves_the_parents_weights(here, strength, moves):
     assert (moved > 1e-4) == moves
 
 
+def test_a_training_with_tune_out_goes_on_exactly_without_its_parent(here):
+    recipe = recipe_from(here, {"transfer.tune_out": 0.5})
+    whole = train("tunes-out", recipe, opened(here), here)
+    steps = iter(range(100))
+    train("tunes-out-stopped", recipe, opened(here), here, should_stop=lambda: next(steps) == 13)
+    parent, aside = here.runs / "parent", here.data / "parent-aside"
+    parent.rename(aside)
+    try:
+        stopped = train("tunes-out-stopped", recipe, opened(here), here, resume=True)
+    finally:
+        aside.rename(parent)
+    assert same_weights(stopped, whole)
+    plain = train("tunes-all", recipe_from(here, {}), opened(here), here)
+    assert not same_weights(plain, whole)
+    changes = {"transfer.tune_out": 0.5, "model.dropout": 0.0, "training.max_evaluations": 1}
+    one = train("tunes-out-one", recipe_from(here, changes), opened(here), here)
+    two = train_with_two_processes(opened(here), recipe_from(here, changes), "tunes-out-two", here)
+    for column in ("loss", "gradient_norm"):
+        np.testing.assert_allclose(two.log.metrics("train")[column], one.log.metrics("train")[column], rtol=2e-4)
+
+
 def test_the_fisher_information_is_saved_with_the_child_and_that_of_its_parents_text(here, child):
     run, changes, _ = child
     kind = changes.get("transfer.anchor")
@@ -465,6 +519,8 @@ def test_a_run_is_not_resumed_with_another_teacher(here, tiny_recipe):
         ({"training.teacher_weight": 0.1}, "training.teacher_weight needs a teacher"),
         ({"training.teacher": "some"}, "training.teacher is named, but training.teacher_weight is 0"),
         (L2, "transfer.anchor needs a run to go on from; name it with --from"),
+        ({"transfer.tune_out": 0.2}, "transfer.tune_out needs a run to go on from; name it with --from"),
+        ({"transfer.tune_out": 1.0, "transfer.continued": True}, "less than 1"),
         ({"transfer.keep_optimiser": True}, "transfer.keep_optimiser needs a run to go on from"),
         ({**EWC, "transfer.continued": True, "model.lora_rank": 2}, "transfer.anchor is of a parent's weights"),
         ({"transfer.anchor": "l3"}, "'none', 'l2' or 'ewc'"),
