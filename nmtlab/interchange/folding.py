@@ -25,6 +25,7 @@ MAX_POSITIONS = 1024
 
 _WITHOUT = {
     "plan_length": False,
+    "decoder_history": "attention",
     "language_vectors": False,
     "adapter_width": 0,
     "embedding_share": 1.0,
@@ -64,7 +65,12 @@ def lacking(name: str, part: str, remedy: str) -> RunError:
 
 
 def _toml(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return repr(value)
+    return f"{value:g}"
 
 
 def known_positions(settings: TransformerSettings) -> int:

@@ -20,6 +20,7 @@ from nmtlab.models.recurrent import RecurrentModel
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
+from nmtlab.nn.average import AverageAttention
 from nmtlab.nn.convolution import GatedConvolution
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
@@ -137,8 +138,14 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
     def encoder_layer() -> EncoderLayer:
         return EncoderLayer(self_attention(sources), feed_forward(sources), residual, adapters(sources))
 
+    def average() -> AverageAttention:
+        maps = linear_maps(rank=s.lora_rank)
+        network = FeedForward(s.d_model, s.d_model, s.dropout, maps, s.activation) if s.average_ffn else None
+        return AverageAttention(network, maps(2 * s.d_model, 2 * s.d_model) if s.average_gate else None)
+
     def decoder_layer() -> DecoderLayer:
-        attentions = self_attention(targets), attention(targets)
+        history = self_attention(targets) if s.decoder_history == "attention" else average()
+        attentions = history, attention(targets)
         return DecoderLayer(*attentions, feed_forward(targets), residual, adapters(targets))
 
     closing = s.placement == "pre"
@@ -314,6 +321,8 @@ def _initialise_transformer(model: Transformer, init: str, private: Generators) 
         elif isinstance(module, FeedForward):
             xavier_normal(module.inner, private)
             xavier_normal(module.outer, private)
+        elif isinstance(module, AverageAttention) and module.gate is not None:
+            xavier_normal(module.gate, private)
         elif isinstance(module, Adapters):
             module.draw(private)
         elif isinstance(module, LearnedPositions | RelativePositions):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from nmtlab.models.past import Past
+from nmtlab.models.past import History, Mean, Past
 from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
+from nmtlab.nn.average import AverageAttention, running_means
 from nmtlab.nn.feed_forward import FeedForward
 
 KeysValues = tuple[Tensor, Tensor]
@@ -91,11 +92,11 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the source, then feed-forward, then adapters if there are any."""
+    """Causal self-attention or an average, attention to the source, feed-forward, then adapters if there are any."""
 
     def __init__(
         self,
-        attention: MultiHeadAttention,
+        attention: MultiHeadAttention | AverageAttention,
         cross_attention: MultiHeadAttention,
         feed_forward: FeedForward,
         residual: Residual,
@@ -115,6 +116,8 @@ class DecoderLayer(nn.Module):
         keys, values = self.cross_attention.keys_values(memory, language)
 
         def attend_to_past(y: Tensor) -> Tensor:
+            if isinstance(self.attention, AverageAttention):
+                return self.attention(y, running_means(y), language)
             return self.attention(y, *self.attention.keys_values(y, language), causal=True, language=language)[0]
 
         def attend_to_source(y: Tensor) -> Tensor:
@@ -124,24 +127,28 @@ class DecoderLayer(nn.Module):
         x = self.cross_attention_residual(x, attend_to_source)
         return self._fed_forward(x, language)
 
+    def no_words(self, slots: Tensor) -> History:
+        """Return what the layer keeps before the first word, for as many slots as there are vectors, (N, D)."""
+        return Mean.empty(slots) if isinstance(self.attention, AverageAttention) else Past.empty(slots)
+
     def step(
         self,
         x: Tensor,
         slots: Slots,
-        past: Past,
+        past: History,
         past_mask: Tensor | None,
         memory: KeysValues,
         memory_mask: Tensor | None,
         record: bool,
         imposed: Tensor | None,
         language: str = "",
-    ) -> tuple[Tensor, Past, Tensor | None]:
+    ) -> tuple[Tensor, History, Tensor | None]:
         """Return the output at one more position, the words so far, and attention weights, (B, H, K, S).
 
         Args:
             x: (N, D) input of the computed slots, as the output.
             slots: of the search.
-            past: words so far of the computed slots.
+            past: words so far of the computed slots; at first `no_words`.
             past_mask: added to the scores of these words and of the new one: broadcastable to (N, H, 1, t + 1).
             memory, memory_mask: keys and values of the source, and where they are padding.
             record: whether to return attention weights.
@@ -152,6 +159,11 @@ class DecoderLayer(nn.Module):
 
         def attend_to_past(y: Tensor) -> Tensor:
             nonlocal past
+            if isinstance(self.attention, AverageAttention):
+                assert isinstance(past, Mean)
+                past = past.longer(y)
+                return self.attention(y, past.value, language)
+            assert isinstance(past, Past)
             past = past.longer(self.attention.key(y, language), self.attention.value(y, language))
             keys, values = (self.attention.split(seen.transpose(0, 1)) for seen in past.words)
             return self.attention(y.unsqueeze(1), keys, values, past_mask, language=language)[0].squeeze(1)

@@ -3,13 +3,39 @@
 Shapes: t words, N slots of a search, D width.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch import Tensor
 
+from nmtlab.nn.precision import widened
+
 _ROOM = 16
 """How many more words fit into a new store of all slots."""
+
+
+class History(ABC):
+    """What a layer keeps of the words so far, in N slots."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of words of the longest slot."""
+
+    @abstractmethod
+    def select(self, slots: Tensor) -> Self:
+        """Return what is kept in some of the slots, (N',), in a new order."""
+
+    @abstractmethod
+    def replace(self, slots: Tensor, other: Self, others: Tensor, unneeded: int) -> Self:
+        """Return it with the last words of some slots overwritten by those of another one, which is not longer.
+
+        Args:
+            slots: (n,) indices of slots.
+            other, others: the other one, and (n,) indices of its slots.
+            unneeded: how many words to leave out, from the first on.
+        """
 
 
 @dataclass
@@ -26,7 +52,7 @@ class _Store:
 
 
 @dataclass(frozen=True)
-class Past:
+class Past(History):
     """A layer's keys and values of the words so far, in N slots.
 
     The next word is written behind them into the same store. All are copied only if there is no room, if another word
@@ -57,7 +83,6 @@ class Past:
         return self.store.words[:, self.begin : self.end]
 
     def select(self, slots: Tensor) -> "Past":
-        """Return the past of some of the slots, (N',), in a new order."""
         return replace(self, chosen=slots if self.chosen is None else self.chosen[slots])
 
     def longer(self, key: Tensor, value: Tensor) -> "Past":
@@ -73,13 +98,6 @@ class Past:
         return replace(past, end=past.end + 1)
 
     def replace(self, slots: Tensor, other: "Past", others: Tensor, unneeded: int) -> "Past":
-        """Return the past with the last words of some slots overwritten by those of another past, which is not longer.
-
-        Args:
-            slots: (n,) indices of slots.
-            other, others: the other past, and (n,) indices of its slots.
-            unneeded: how many words to leave out, from the first on.
-        """
         past = self if self.chosen is None else self._moved()
         if len(other):
             past.words[:, len(past) - len(other) :, slots] = other.words[:, :, others]
@@ -103,3 +121,44 @@ class Past:
             else:
                 torch.index_select(old, 1, self.chosen, out=new)
         return Past(_Store(words, size), 0, size)
+
+
+@dataclass(frozen=True)
+class Mean(History):
+    """The mean of a layer's words so far, in N slots: what an averaging decoder has in place of `Past`.
+
+    Args:
+        sums: (N, D) of the words, in single precision at least.
+        counts: (N, 1) of them.
+        length: words of the longest slot.
+    """
+
+    sums: Tensor
+    counts: Tensor
+    length: int = 0
+
+    @classmethod
+    def empty(cls, slots: Tensor) -> "Mean":
+        """Return the state before the first word, for as many slots as there are vectors, (N, D)."""
+        sums = torch.zeros_like(widened(slots))
+        return cls(sums, sums[:, :1])
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def value(self) -> Tensor:
+        """The mean, (N, D), of one word or more."""
+        return self.sums / self.counts
+
+    def select(self, slots: Tensor) -> "Mean":
+        return replace(self, sums=self.sums[slots], counts=self.counts[slots])
+
+    def longer(self, word: Tensor) -> "Mean":
+        """Return the mean with one more word, (N, D)."""
+        return Mean(self.sums + word, self.counts + 1, self.length + 1)
+
+    def replace(self, slots: Tensor, other: "Mean", others: Tensor, unneeded: int) -> "Mean":
+        sums = self.sums.index_copy(0, slots, other.sums[others])
+        counts = self.counts.index_copy(0, slots, other.counts[others])
+        return Mean(sums, counts, self.length - unneeded)

@@ -17,7 +17,7 @@ class Attentions(NamedTuple):
 
     Args:
         encoder: self-attention, (layers, B, heads, S, S).
-        decoder: self-attention, (layers, B, heads, T, T).
+        decoder: self-attention, (layers, B, heads, T, T); 0 layers if it averages the words so far.
         cross: attention of the decoder to the source, (layers, B, heads, T, S).
     """
 
@@ -31,13 +31,15 @@ def recorded_attention(model: Transformer, batch: Batch[Tensor]) -> Attentions:
     """Return the weights of every attention of a model in evaluation mode under forced targets."""
     kinds = (
         [layer.attention for layer in model.encoder],
-        [layer.attention for layer in model.decoder],
         [layer.cross_attention for layer in model.decoder],
+        [layer.attention for layer in model.decoder if isinstance(layer.attention, MultiHeadAttention)],
     )
     with ExitStack() as stack:
         found = [stack.enter_context(_recording(modules)) for modules in kinds]
         model(batch)
-    return Attentions(*(torch.stack(weights).float() for weights in found))
+    encoder, cross = (torch.stack(weights).float() for weights in found[:2])
+    decoder = torch.stack(found[2]).float() if found[2] else cross.new_empty(0, *cross.shape[1:4], cross.shape[3])
+    return Attentions(encoder, decoder, cross)
 
 
 @contextmanager

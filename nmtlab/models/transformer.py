@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from nmtlab.errors import RunError
 from nmtlab.models.interface import LanguageCodes, OutputTable, Step, Sublayer
 from nmtlab.models.layers import DecoderLayer, EncoderLayer, KeysValues, Slots
-from nmtlab.models.past import Past
+from nmtlab.models.past import History
 from nmtlab.models.replacing import overwritten
 from nmtlab.models.tied import TiedModel
 from nmtlab.nn.dropout import Dropout
@@ -69,7 +69,7 @@ class TransformerState:
     language: str
     memory: list[KeysValues]
     memory_bias: Tensor | None
-    past: list[Past]
+    past: list[History]
     position: Tensor
     slots: Slots
     missing: Tensor | None = None
@@ -129,7 +129,7 @@ class TransformerState:
             return None
         missing = self.slots.rows(self.missing[:, None].expand(self.slots.shape))
         positions = torch.arange(len(self.past[0]) + 1, device=missing.device)
-        mask = self.past[0].words.new_zeros(len(missing), len(positions))
+        mask = self.memory[0][0].new_zeros(len(missing), len(positions))
         return mask.masked_fill_(positions < missing[:, None], -math.inf)[:, None, None]
 
     def _bias(self) -> Tensor:
@@ -243,7 +243,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
             language=language,
             memory=[(keys.contiguous(), values.contiguous()) for keys, values in projected],
             memory_bias=memory.bias,
-            past=[Past.empty(memory.states[:, 0])] * len(self.decoder),
+            past=[layer.no_words(memory.states[:, 0]) for layer in self.decoder],
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
             slots=Slots((len(memory.states), 1)),
         )
@@ -271,7 +271,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         x = state.slots.rows(x)
         imposed = _by_layer(attention, len(self.decoder))
         past_mask = state.past_mask()
-        past: list[Past] = []
+        past: list[History] = []
         seen: list[Tensor] = []
         layers = zip(self.decoder, state.past, state.memory, imposed, strict=True)
         for layer, layer_past, layer_memory, layer_imposed in layers:

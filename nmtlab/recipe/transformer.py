@@ -61,6 +61,15 @@ class TransformerSettings(Family):
     shared_embeddings: bool = True
     """With a joint vocabulary, one table for source and target embeddings."""
 
+    decoder_history: Literal["attention", "average"] = "attention"
+    """What the decoder reads of the words so far: self-attention, or their mean (Zhang et al. 2018)."""
+
+    average_ffn: bool = True
+    """Pass that mean through a feed-forward network of width d."""
+
+    average_gate: bool = True
+    """Weigh that mean, or what the network makes of it, against the word itself by learned gates."""
+
     language_vectors: bool = False
     """Add a learned embedding of the side's language at every position."""
 
@@ -136,11 +145,26 @@ class TransformerSettings(Family):
                 f"max_predicted_length is {self.max_predicted_length:,}, but only {self.max_positions:,} positions are "
                 f"learned, one of them for EOS; set it to at most {self.max_positions - 1:,}, or raise max_positions"
             )
+        if self.decoder_history == "average":
+            self._check_average()
         if self.positions == "fairseq" and self.d_model < 4:
             raise ValueError("positions 'fairseq' needs two frequencies; set d_model to at least 4")
         if self.g == "fixed" and self.norm != "scale":
             raise ValueError(f"g is 'fixed' but norm is {self.norm!r}; only norm 'scale' has a g to fix")
         return self
+
+    def _check_average(self) -> None:
+        for field in ("attention_share", "feed_forward_share"):
+            if getattr(self, field) < 1:
+                raise ValueError(
+                    f"decoder_history 'average' has no private units, but {field} is {getattr(self, field):g}; "
+                    "set it to 1, or decoder_history to 'attention'"
+                )
+        if self.positions == "relative":
+            raise ValueError(
+                "decoder_history 'average' weighs no distances, which positions 'relative' are; choose sinusoids or "
+                "learned ones"
+            )
 
     def _check_shares(self) -> None:
         for field, divided in (

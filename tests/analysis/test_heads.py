@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from support.hand_made_model import random_system
 
-from nmtlab.analysis.attention.heads import KINDS, all_heads, head_summary, heads_figure
+from nmtlab.analysis.attention.heads import KINDS, all_heads, head_summary, heads_figure, heads_finding
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.errors import RunError
 
@@ -31,6 +31,14 @@ def test_cross_attention_is_that_of_the_heatmaps_and_the_decoder_attends_to_what
 def test_a_recurrent_system_has_no_heads_to_show():
     with pytest.raises(RunError, match="choose a Transformer"):
         all_heads(random_system("untied"), SOURCE, TARGET)
+
+
+def test_a_decoder_that_averages_has_the_other_heads_and_says_why():
+    found = all_heads(random_system("average"), SOURCE, TARGET).assign(run="run")
+    assert tuple(found["kind"].unique()) == KINDS[:2]
+    assert heads_finding(found, "decoder self-attention") == (
+        "This decoder has no self-attention: it averages the words so far."
+    )
 
 
 def test_a_summary_finds_even_attention_and_a_sink():

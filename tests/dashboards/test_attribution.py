@@ -9,6 +9,7 @@ from nmtlab.analysis.attribution.agreement import AGREEMENT_OF, EXPLANATIONS
 from nmtlab.analysis.attribution.contributions import Instead, contributions
 from nmtlab.dashboards.frame.systems import system_of
 from nmtlab.dashboards.pages.attention import SENTENCE, AttentionPage
+from nmtlab.dashboards.parts.heads import Heads
 from nmtlab.workspace import Workspace
 
 TIED, LEX, GERMAN = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1", "multi30k-de-en.small"
@@ -130,3 +131,13 @@ def test_the_page_opens_on_a_sentence_in_which_tied_attends_to_the_first_word_an
     assert sink["tied"] > aligned["tied"]
     assert aligned["fixnorm-lex"] > 3 * aligned["tied"]
     assert "fixnorm-lex" not in sink
+
+
+def test_a_decoder_that_averages_has_heads_of_the_other_kinds_only(zoo):
+    heads = Heads(lambda *_: None)
+    heads.show([zoo("averaging")], "ein Hund singt", "a dog sings", "a sentence")
+    assert heads.chart.layout.display == ""
+    heads.kind.value = "decoder self-attention"
+    heads.show([zoo("averaging")], "ein Hund singt", "a dog sings", "a sentence")
+    assert heads.chart.layout.display == "none"
+    assert heads.answer.value == "This decoder has no self-attention: it averages the words so far."

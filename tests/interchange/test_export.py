@@ -336,7 +336,8 @@ def untrained(recipe: Recipe, corpus, folder: Path, changes: dict) -> Run:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("model.plan_length", True), ("model.language_vectors", True), ("model.adapter_width", 4),
+        ("model.plan_length", True), ("model.decoder_history", "average"), ("model.language_vectors", True),
+        ("model.adapter_width", 4),
         ("model.embedding_share", 0.5), ("model.attention_share", 0.5), ("model.feed_forward_share", 0.5),
     ],
 )  # fmt: skip
@@ -344,7 +345,7 @@ def untrained(recipe: Recipe, corpus, folder: Path, changes: dict) -> Run:
 def test_a_part_that_other_programs_lack_is_named(tiny_corpus, tiny_recipe, tmp_path, field, value, program):
     run = untrained(tiny_recipe, tiny_corpus, tmp_path / "data", {field: value})
     (tmp_path / "out").mkdir()
-    shown = str(value).lower() if isinstance(value, bool) else f"{value:g}"
+    shown = {True: "true", "average": "'average'"}.get(value, f"{value}")
     assert f"{field} = {shown}: no such part there" in refusal(run, tmp_path / "out", program)
 
 

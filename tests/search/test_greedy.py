@@ -23,6 +23,7 @@ SMALL = {"d_model": 8, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 2, "he
 TABLE = LexicalTable.of_rows([[(4 + n % 7, 0.5), (4 + (n + 3) % 7, 0.25)] for n in range(TYPES)])
 MODELS = {
     "transformer": TransformerSettings(**SMALL),
+    "average": TransformerSettings(**SMALL, decoder_history="average"),
     "distances": TransformerSettings(**SMALL, positions="relative"),
     "post-norm": TransformerSettings(**SMALL, placement="post", norm="layer"),
     "lstm": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),

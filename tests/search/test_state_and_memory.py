@@ -30,6 +30,7 @@ WORDS_OF = {"xx": [EOS, UNK, 4, 5, 6], "yy": [EOS, UNK, 7, 8, 9, 10]}
 TABLE = LexicalTable.of_rows([[(4 + n % 7, 0.5), (4 + (n + 3) % 7, 0.25)] for n in range(TYPES)])
 MODELS = {
     "transformer": TransformerSettings(**SMALL),
+    "average": TransformerSettings(**SMALL, decoder_history="average"),
     "conv": ConvSettings(d_model=6, decoder_layers=2),
     "untied": RnnSettings(d_model=6, tied=False),
     "tied": RnnSettings(d_model=6),

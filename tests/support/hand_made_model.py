@@ -31,6 +31,9 @@ SYSTEMS = {
     "fixnorm+lex": RnnSettings(d_model=6, fixnorm=True, lexicon="module", radius=2.0),
     "arthur": RnnSettings(d_model=6, lexicon="table"),
     "layer": TransformerSettings(d_model=8, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, norm="layer"),
+    "average": TransformerSettings(
+        d_model=8, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, decoder_history="average"
+    ),
     "scale": TransformerSettings(d_model=8, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, norm="scale"),
 }
 TABLE = LexicalTable(

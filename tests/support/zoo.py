@@ -27,6 +27,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "pieces": {**LEARNED, "text.segmentation": "bpe", "text.vocabulary_size": 50},
     "scale": {**LEARNED, **_TWO_SCALES},
     "planned": _PLANNED,
+    "averaging": {"model.decoder_history": "average"},
     "classified": {**_PLANNED, "model.length_output": "classifier", "search.length_candidates": 1},
 }
 """What differs from the tiny recipe, by kind of run."""

@@ -52,7 +52,8 @@ def all_heads(system: RunOrSystem, source: str, target: str | None = None) -> pd
     Returns:
         A row for each pair of tokens in each head: `kind`, cross-attention or the self-attention of encoder or decoder;
         `layer` and `head`, from 1; `position` and `piece` of the token that attends, and `attended_position` and
-        `attended_piece`, positions from 0; `weight`. The weights of a position in a head add up to 1.
+        `attended_piece`, positions from 0; `weight`. The weights of a position in a head add up to 1. A decoder that
+        averages the words so far has no self-attention.
 
     Raises:
         CorpusError: the source sentence is blank.
@@ -165,6 +166,8 @@ def heads_finding(weights: pd.DataFrame, kind: AttentionKind = "cross-attention"
     if weights.empty:
         return ""
     heads = head_summary(weights, kind)
+    if heads.empty:
+        return "This decoder has no self-attention: it averages the words so far."
     best = heads.loc[heads["entropy"].idxmin()]
     sinks = (heads[["first", "last"]] > _MOSTLY).any(axis=1).sum()
     return (

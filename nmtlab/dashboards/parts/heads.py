@@ -47,8 +47,11 @@ class Heads(widgets.VBox):
             self.answer.say("None of these runs is a Transformer.")
             return
         weights = all_heads(system_of(run), source, target).assign(run=run.label)
-        self.chart.show(with_subtitle(heads_figure(weights, self.kind.value), described_runs([run], about)))
         self.answer.say(heads_finding(weights, self.kind.value))
+        has_heads = self.kind.value in set(weights["kind"])
+        show_if(has_heads, self.chart)
+        if has_heads:
+            self.chart.show(with_subtitle(heads_figure(weights, self.kind.value), described_runs([run], about)))
 
     def clear(self) -> None:
         """Show nothing."""
