@@ -61,10 +61,12 @@ if [ "${1:-}" = test ]; then
     "$venv/bin/python" -m ruff check .
     "$venv/bin/python" -m ruff format --check .
     "$venv/bin/python" -m mypy
-    # Two processes of one thread each: two contended threads are slower than one. Each has whole files.
+    # Two processes of one thread each: two contended threads are slower than one. Each has whole files, in the order
+    # of tests/conftest.py. What is compiled is kept: many tests start a process that imports nmtlab again.
     export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
+    unset PYTHONDONTWRITEBYTECODE
     run_tests() {
-        "$venv/bin/python" -m pytest -n 2 --dist loadfile --durations=25 "$@"
+        "$venv/bin/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25 "$@"
     }
     case "${2:-}" in
     "") run_tests -p no:nbval -m "not full" ;;

@@ -26,6 +26,7 @@ napoleon_attr_annotations = False  # types stand in the signature
 napoleon_custom_sections = ["Returns"]  # free text: what stands before its first colon is no type
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_use_type_comments = False  # there are none, and looking for them parses every function again
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 88
 # Names of other libraries, private names and type variables have no place in the book.

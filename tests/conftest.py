@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -36,6 +37,13 @@ TINY = [
     "model.encoder_layers=1", "model.decoder_layers=1", "training.batch_tokens=200", "training.validate_every=20",
     "training.max_evaluations=3", "training.warmup_updates=20", "machine.threads=1", "machine.device=cpu",
 ]  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files, so that no process is left alone with one: those with the most full tests."""
+    tests = Counter(item.path for item in items)
+    full = Counter(item.path for item in items if item.get_closest_marker("full") or item.path.suffix == ".ipynb")
+    items.sort(key=lambda item: (-full[item.path], -tests[item.path]))
 
 
 def write_split(folder: Path, split: str, count: int, seed: int) -> None:

@@ -195,7 +195,7 @@ def test_the_tests_are_run_quick_or_in_full(checkout):
     checkout.run("demo")
     checks = ["-m ruff check .", "-m ruff format --check .", "-m mypy"]
     quick, full = checkout.run("test"), checkout.run("test", "--full")
-    pytest = "-m pytest -n 2 --dist loadfile --durations=25"
+    pytest = "-m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25"
     assert quick.calls == [*checks, f"{pytest} -p no:nbval -m not full"]
     notebooks = "--nbval --nbval-current-env --nbval-cell-timeout=300 tests notebooks"
     assert full.calls == [*checks, f"{pytest} {notebooks}"]

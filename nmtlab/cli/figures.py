@@ -1,11 +1,13 @@
 """`nmtlab figures`."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from plotly.graph_objects import Figure
 
 from nmtlab.analysis.dynamics.curves import DEV_CURVE, GRADIENT_CURVE
 from nmtlab.analysis.dynamics.depth import G_BY_DEPTH
@@ -45,14 +47,15 @@ def figures(
         raise NmtlabError("no runs yet", "make some with 'nmtlab demo' or 'nmtlab train'")
     to.mkdir(parents=True, exist_ok=True)
     browser = pictures and _browser_is_there()
-    for name, view in chain(_views(runs), _table_views(tables)):
-        path = to / f"{name}.html"
-        with writing(path) as place:
-            view.figure.write_html(place, include_plotlyjs=True, config={"displaylogo": False})
-        for form in _FORMATS if browser else ():
-            with writing(path.with_suffix(f".{form}")) as place:
-                view.figure.write_image(place, format=form, width=1000, scale=1)
-        print(f"written to {path}{' and as ' + ' and '.join(_FORMATS) if browser else ''}")
+    with _drawing() if browser else nullcontext() as draw:
+        for name, view in chain(_views(runs), _table_views(tables)):
+            path = to / f"{name}.html"
+            with writing(path) as place:
+                view.figure.write_html(place, include_plotlyjs=True, config={"displaylogo": False})
+            for form in _FORMATS if draw else ():
+                with writing(path.with_suffix(f".{form}")) as place:
+                    place.write_bytes(draw(view.figure, {"format": form, "width": 1000, "scale": 1}))
+            print(f"written to {path}{' and as ' + ' and '.join(_FORMATS) if browser else ''}")
     if pictures and not browser:
         print("no pictures: no Chrome or Chromium was found (install one, or give --no-pictures)")
 
@@ -77,6 +80,18 @@ def _table_views(tables: list[Results]) -> Iterator[tuple[str, View]]:
         view = _OF_TABLES[stored.table.name](stored.scale)
         if len(view.frame):
             yield stored.name, view
+
+
+@contextmanager
+def _drawing() -> Iterator[Callable[[Figure, dict[str, Any]], bytes]]:
+    """Return what draws pictures with one browser, and without contacting another machine."""
+    import kaleido
+
+    kaleido.start_sync_server(mathjax=False)  # which it would fetch
+    try:
+        yield kaleido.calc_fig_sync
+    finally:
+        kaleido.stop_sync_server()
 
 
 def _browser_is_there() -> bool:

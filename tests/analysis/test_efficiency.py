@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
+from nmtlab.analysis.search import translation_speed
 from nmtlab.analysis.search.translation_speed import (
     COLUMNS,
     TIMED,
@@ -33,6 +34,12 @@ PUBLISHED = pd.read_csv(Path(__file__).parents[2] / "data/evidence/published/wnm
 @pytest.fixture(scope="module")
 def run(zoo, tmp_path_factory):
     return zoo.copy("learned", Workspace(tmp_path_factory.mktemp("efficiency")))
+
+
+@pytest.fixture
+def in_this_process(monkeypatch) -> None:
+    """Measure without a process for each measurement: those of the functions that the command calls are tested here."""
+    monkeypatch.setattr(translation_speed, "_in_process", lambda work, system, lines: work(system, lines))
 
 
 @pytest.mark.full
@@ -134,7 +141,7 @@ def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(zoo, 
 
 
 @pytest.mark.full
-def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_path, monkeypatch):
+def test_the_command_writes_a_row_for_each_measurement(run, in_this_process, tiny_corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("NMTLAB_DATA", str(run.folder.parents[1]))
     out = tmp_path / "measured.csv"
     words = ["efficiency", run.name, "--test", str(tiny_corpus.folder), "--engines", "nmtlab", "--beams", "1,2"]
@@ -147,7 +154,7 @@ def test_the_command_writes_a_row_for_each_measurement(run, tiny_corpus, tmp_pat
 
 
 @pytest.mark.full
-def test_without_a_file_the_command_writes_one_to_the_workspace(run, tiny_corpus, monkeypatch):
+def test_without_a_file_the_command_writes_one_to_the_workspace(run, in_this_process, tiny_corpus, monkeypatch):
     workspace = Workspace(run.folder.parents[1])
     monkeypatch.setenv("NMTLAB_DATA", str(workspace.data))
     words = ["efficiency", run.name, "--test", str(tiny_corpus.folder), "--engines", "nmtlab", "--beams", "1"]

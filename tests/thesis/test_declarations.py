@@ -1,6 +1,7 @@
 """The published tables: declared completely, and with the printed values."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -8,9 +9,9 @@ import pytest
 
 from nmtlab.errors import NmtlabError
 from nmtlab.grids.declared.corpora import ConcatenatedCorpus
-from nmtlab.grids.declared.declaration import SCALES, Setup
+from nmtlab.grids.declared.declaration import SCALES, Scale, Setup
 from nmtlab.grids.results.collected import published
-from nmtlab.grids.running.cells import cells_of, trainings
+from nmtlab.grids.running.cells import Cell, cells_of, trainings
 from nmtlab.recipe import find_recipe
 from nmtlab.thesis.tables.listing import TABLES, find_table
 from nmtlab.workspace import Workspace
@@ -19,6 +20,12 @@ SHARED = Path(__file__).parents[2].parent / "shared"
 NAMES = [table.name for table in TABLES]
 PRINTED = [table.name for table in TABLES if table.published]
 PUBLISHED = pd.concat([published(name) for name in PRINTED])
+
+
+@cache
+def planned(name: str, scale: Scale) -> list[Cell]:
+    """Return the cells of a table, which several tests read."""
+    return cells_of(find_table(name), scale)
 
 
 def printed_numbers(line: str) -> list[float]:
@@ -30,7 +37,7 @@ def printed_numbers(line: str) -> list[float]:
 @pytest.mark.parametrize("name", PRINTED)
 def test_every_published_cell_is_declared_at_the_scale_of_the_thesis_or_has_a_reason_why_not(name):
     table = find_table(name)
-    declared = {(cell.row, cell.column) for cell in cells_of(table, "thesis")}
+    declared = {(cell.row, cell.column) for cell in planned(name, "thesis")}
     not_run = {row.name: row.at["thesis"] for row in table.rows if isinstance(row.at["thesis"], str)}
     cells = {(line.row, line.column) for line in published(name).itertuples()}
     assert cells
@@ -40,8 +47,7 @@ def test_every_published_cell_is_declared_at_the_scale_of_the_thesis_or_has_a_re
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_every_declared_cell_of_the_thesis_is_published(name):
-    table = find_table(name)
-    declared = {(cell.row, cell.column) for cell in cells_of(table, "thesis")}
+    declared = {(cell.row, cell.column) for cell in planned(name, "thesis")}
     assert declared <= {(line.row, line.column) for line in published(name).itertuples()}
 
 
@@ -50,11 +56,11 @@ def test_every_declared_cell_of_the_thesis_is_published(name):
 def test_each_scale_runs_something_and_says_why_it_leaves_rows_out(name):
     table = find_table(name)
     for scale in SCALES:
-        assert cells_of(table, scale)
+        assert planned(name, scale)
         assert all(row.at[scale] for row in table.rows)
         run = [row.name for row in table.rows if isinstance(row.at[scale], Setup)]
         wanted = {one.name for one in table.columns if any((row, one.name) not in table.left_out for row in run)}
-        assert {cell.column for cell in cells_of(table, scale)} == wanted
+        assert {cell.column for cell in planned(name, scale)} == wanted
     assert all(table.left_out.values())
 
 
@@ -72,16 +78,16 @@ def test_rows_systems_and_baseline_of_exceptions_exist(name):
 @pytest.mark.full
 def test_cells_of_the_same_name_are_the_same_training_in_every_table():
     found = {}
-    for cell in (cell for table in TABLES for scale in SCALES for cell in cells_of(table, scale)):
+    for cell in (cell for table in TABLES for scale in SCALES for cell in planned(table.name, scale)):
         recipe, corpus = found.setdefault(cell.run, (cell.recipe, cell.corpus))
         assert (recipe, corpus) == (cell.recipe, cell.corpus), cell.run
-    of = {name: {cell.run for cell in cells_of(find_table(name), "small")} for name in NAMES}
+    of = {name: {cell.run for cell in planned(name, "small")} for name in NAMES}
     assert "small-ha-en.tied.s1" in of["table-3.4"] & of["table-3.6"]
     assert "small-tr-en.fixnorm.s1" in of["table-3.4"] & of["table-3.8"]
     assert "small-tr-en.fixnorm.radius-3.s2" in of["table-3.8"]
     assert "small-tr-en.fixnorm-lex-bpe.s1" in of["table-3.10"]
     for table in TABLES:
-        names = [(cell.row, cell.run) for cell in cells_of(table, "small")]
+        names = [(cell.row, cell.run) for cell in planned(table.name, "small")]
         assert len(names) == len(set(names))
 
 
@@ -89,7 +95,7 @@ def test_cells_of_the_same_name_are_the_same_training_in_every_table():
 @pytest.mark.parametrize("name", NAMES)
 def test_every_training_has_a_name_that_is_allowed(name, tmp_path):
     workspace = Workspace(tmp_path)
-    for cell in (cell for scale in SCALES for cell in trainings(cells_of(find_table(name), scale))):
+    for cell in (cell for scale in SCALES for cell in trainings(planned(name, scale))):
         assert workspace.run_folder(cell.run).name == cell.run
 
 
@@ -105,7 +111,7 @@ def test_the_small_scale_has_three_real_pairs_into_english_or_more_and_two_artif
 @pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="no real corpora beside the checkout")
 def test_the_parts_of_the_small_corpora_are_those_at_hand():
     for table in TABLES:
-        for cell in cells_of(table, "small"):
+        for cell in planned(table.name, "small"):
             for part in getattr(cell.corpus, "parts", ()):
                 assert (SHARED / "data" / part / f"train.{cell.corpus.source}").exists() or (
                     SHARED / "data" / part / f"train.{cell.corpus.source}.xz"
@@ -113,7 +119,7 @@ def test_the_parts_of_the_small_corpora_are_those_at_hand():
 
 
 def test_the_thesis_sizes_are_those_of_table_3_5():
-    cells = {(cell.row, cell.column): cell.recipe for cell in cells_of(find_table("table-3.6"), "thesis")}
+    cells = {(cell.row, cell.column): cell.recipe for cell in planned("table-3.6", "thesis")}
     sizes = {row: (cells[row, "tied"].model.layers, cells[row, "tied"].model.d_model) for row, _ in cells}
     assert sizes == {
         "ta-en": (1, 512), "ur-en": (1, 512), "ha-en": (2, 512), "tu-en": (2, 512), "uz-en": (2, 512),
@@ -122,7 +128,7 @@ def test_the_thesis_sizes_are_those_of_table_3_5():
     assert cells["en-ja (BTEC)", "fixnorm"].model.radius == 7
     assert {recipe.model.radius for (row, column), recipe in cells.items() if column == "fixnorm+lex"} == {3.5}
     assert {recipe.training.max_evaluations for (_, column), recipe in cells.items() if column == "tied"} == {50}
-    pieces = {cell.row: cell.recipe for cell in cells_of(find_table("table-3.10"), "thesis")}
+    pieces = {cell.row: cell.recipe for cell in planned("table-3.10", "thesis")}
     assert {row: recipe.text.vocabulary_size for row, recipe in pieces.items()} == {
         "ta-en": 3000, "ur-en": 3000, "ha-en": 12000, "tu-en": 12000, "uz-en": 12000, "hu-en": 12000, "en-vi": 12000,
         "en-de (newstest2014)": 32000,
@@ -132,7 +138,7 @@ def test_the_thesis_sizes_are_those_of_table_3_5():
 
 @pytest.mark.parametrize(("pair", "recipe"), [("en-vi", "thesis-ted"), ("gl-en", "thesis-ted-gl")])
 def test_the_thesis_sizes_are_those_of_table_3_11_as_its_recipes_have_them(pair, recipe):
-    cells = [cell for cell in cells_of(find_table("table-3.13"), "thesis") if cell.row == pair]
+    cells = [cell for cell in planned("table-3.13", "thesis") if cell.row == pair]
     own, named = cells[-1].recipe, find_recipe(recipe)
     assert cells[-1].column == "PreNorm + fixnorm + ScaleNorm"
     assert own.model == named.model
@@ -144,12 +150,12 @@ def test_the_thesis_sizes_are_those_of_table_3_11_as_its_recipes_have_them(pair,
 
 def test_warm_ups_and_depths_are_those_of_tables_3_12_and_3_15():
     for scale, shortest in (("thesis", 4000), ("small", 100), ("tiny", 10)):
-        cells = [cell for cell in cells_of(find_table("table-3.12"), scale) if cell.seed == 1]
+        cells = [cell for cell in planned("table-3.12", scale) if cell.seed == 1]
         warmups = [cell.recipe.training.warmup_updates for cell in cells[:12]]
         assert warmups == [shortest, 2 * shortest, 4 * shortest] * 4
         assert [cell.recipe.model.init for cell in cells[:12]] == ["xavier"] * 6 + ["small"] * 6
         assert {cell.recipe.model.decoder_layers for cell in cells} == {6}
-        deep = [cell for cell in cells_of(find_table("table-3.15"), scale) if cell.seed == 1]
+        deep = [cell for cell in planned("table-3.15", scale) if cell.seed == 1]
         assert [cell.recipe.model.encoder_layers for cell in deep[:6]] == [4, 5, 6] * 2
         assert {cell.recipe.training.schedule for cell in deep} == {"no-warmup"}
 
@@ -160,7 +166,7 @@ def test_warm_ups_and_depths_are_those_of_tables_3_12_and_3_15():
 )
 def test_a_constant_rate_is_to_the_peak_of_the_warm_up_as_in_the_thesis(name, column, scales):
     for scale in scales:
-        for cell in cells_of(find_table(name), scale):
+        for cell in planned(name, scale):
             settings = cell.recipe.training
             peak = settings.lr_scale / (cell.recipe.model.d_model * settings.warmup_updates) ** 0.5
             if cell.column == column:
@@ -169,8 +175,7 @@ def test_a_constant_rate_is_to_the_peak_of_the_warm_up_as_in_the_thesis(name, co
 
 def test_a_system_may_differ_otherwise_at_each_scale():
     rates = {
-        scale: {cell.column: cell.recipe.training.lr_scale for cell in cells_of(find_table("table-3.14"), scale)}
-        for scale in SCALES
+        scale: {cell.column: cell.recipe.training.lr_scale for cell in planned("table-3.14", scale)} for scale in SCALES
     }
     for scale in SCALES:
         assert rates[scale]["ValDecay + 2×LR"] == pytest.approx(2 * rates[scale]["ValDecay"])
@@ -178,7 +183,7 @@ def test_a_system_may_differ_otherwise_at_each_scale():
 
 
 def test_what_has_no_seed_is_one_cell_for_all_seeds():
-    cells = [cell for cell in cells_of(find_table("table-3.6"), "small") if cell.row == "ha-en"]
+    cells = [cell for cell in planned("table-3.6", "small") if cell.row == "ha-en"]
     moses = [cell for cell in cells if cell.column == "Moses"]
     assert [(cell.run, cell.seed) for cell in moses] == [("small-ha-en.moses", None)]
     assert [cell.seed for cell in cells if cell.column == "tied"] == [1, 2, 3]
