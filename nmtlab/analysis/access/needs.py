@@ -110,7 +110,7 @@ NORMS = Need(
     "train it up to an evaluation",
     lambda run: run.checkpoints.has_weights() or bool(run.log.embedding_norm_files),
 )
-ATTENTION = Need("no attention", *NO_ATTENTION, lambda run: run.recipe.model.attends)
+ATTENDS = Need("no attention", *NO_ATTENTION, lambda run: run.recipe.model.attends)
 COUNTS = Need(
     "no counts of its types",
     "the frequencies of the model's types are unknown: it was imported without its training text",

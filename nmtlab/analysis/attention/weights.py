@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import ATTENTION, NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps, shown_weights
 from nmtlab.errors import CorpusError
@@ -121,7 +121,7 @@ ATTENTION = Analysis(
     "What does a system attend to in a sentence?",
     attention,
     source="thesis 3.2.6.3, Figure 3.3",
-    needs=(NEURAL, ATTENTION, WEIGHTS),
+    needs=(NEURAL, ATTENDS, WEIGHTS),
     table=peaks,
     figure=attention_figure,
     finding=peaks_finding,

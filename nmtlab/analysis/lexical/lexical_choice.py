@@ -9,7 +9,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Better, Metric
-from nmtlab.analysis.access.needs import ATTENTION, COUNTS, Need, in_direction
+from nmtlab.analysis.access.needs import ATTENDS, COUNTS, Need, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
@@ -182,9 +182,9 @@ LEXICAL_CHOICE = Analysis(
             read=_quantity("norm-frequency").read,
         ),
         _quantity("norm decides", "lower", (FREE_NORMS,)),
-        _quantity("left shift", "zero", (ATTENTION,)),
-        _quantity("alignment error", "lower", (ATTENTION,)),
-        _quantity("right copies", needs=(ATTENTION,)),
+        _quantity("left shift", "zero", (ATTENDS,)),
+        _quantity("alignment error", "lower", (ATTENDS,)),
+        _quantity("right copies", needs=(ATTENDS,)),
         Metric("lexicon-precision", "lexicon precision", read=_quantity("lexicon precision").read),
     ),
 )

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import (
-    ATTENTION,
+    ATTENDS,
     CONTINUED,
     NEURAL,
     WEIGHTS,
@@ -147,7 +147,7 @@ def gains_finding(found: pd.DataFrame) -> str:
 WORD_CHANGES = Analysis(
     "Which words of a text became likelier than to the run that it went on from, and where did attention move?",
     word_changes,
-    needs=(NEURAL, ATTENTION, WEIGHTS, CONTINUED),
+    needs=(NEURAL, ATTENDS, WEIGHTS, CONTINUED),
     version=1,
     columns=("line", "position", "word", "before", "after", "attention"),
     table=most_changed,
