@@ -1,10 +1,12 @@
-"""`nmtlab corpus make`."""
+"""`nmtlab corpus make` and `nmtlab corpus make-toy`."""
 
 from typing import Annotated
 
 import typer
 
+from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import FAMILY, ArtificialSettings, write_corpus
+from nmtlab.text.toys import SOURCE, TARGET, Lengths, Task, write_toys
 from nmtlab.workspace import Workspace
 
 
@@ -49,3 +51,36 @@ def make(
     for code in languages:
         print(f"{name}: {code} is {FAMILY[code].name}; {train:,} pairs to train, {dev:,} dev, {test:,} test")
     print(f"next: nmtlab train {name} --source {languages[0]} --target en")
+
+
+def make_toy(
+    name: Annotated[str, typer.Argument(help="Name of the new corpus.")],
+    task: Annotated[
+        Task,
+        typer.Option(help="copy, reverse, bigram-flip (the words of each pair change places) or repeat (twice)."),
+    ] = "copy",
+    types: Annotated[int, typer.Option(min=2, help="Number of different words.")] = 20,
+    length: Annotated[str, typer.Option(help="Fewest and most words of the sequences of train and dev.")] = "5-20",
+    test_length: Annotated[str, typer.Option(help="Fewest and most words of the sequences of test.")] = "5-30",
+    train: Annotated[int, typer.Option(min=1, help="Pairs to train on.")] = 5000,
+    dev: Annotated[int, typer.Option(min=1, help="Pairs to validate on.")] = 300,
+    test: Annotated[int, typer.Option(min=1, help="Pairs to test on.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sequences.")] = 1,
+) -> None:
+    """Generate a corpus of a toy task, from qta to qtb: random words, and one right answer to each sequence.
+
+    Can a network without attention remember long sequences? Test sequences may be longer than those that are trained
+    on: does a network learn the rule, or the lengths?
+    """
+    folder = Workspace.find().new_corpus_folder(name)
+    lengths, test_lengths = _lengths("--length", length), _lengths("--test-length", test_length)
+    write_toys(folder, task, types, lengths, test_lengths, train=train, dev=dev, test=test, seed=seed)
+    print(f"{name}: {task}; {train:,} pairs to train, {dev:,} dev, {test:,} test")
+    print(f"next: nmtlab train {name} --source {SOURCE} --target {TARGET}")
+
+
+def _lengths(option: str, given: str) -> Lengths:
+    least, _, most = given.partition("-")
+    if not (least.isdecimal() and most.isdecimal()):
+        raise CorpusError(f"{option} {given}: not two numbers", "give the fewest and the most words, as in 5-20")
+    return Lengths(int(least), int(most))

@@ -93,7 +93,7 @@ class Step(NamedTuple, Generic[StateT]):
     Args:
         log_probs: (B, K, C).
         state: after the step.
-        attention: weights on the source, (layers, B, K, heads, S), if requested.
+        attention: weights on the source, (layers, B, K, heads, S), if requested; no layers without attention.
     """
 
     log_probs: Tensor

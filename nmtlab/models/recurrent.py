@@ -1,4 +1,7 @@
-"""Recurrent translation with attention, input feeding and lexical choice (thesis 1.1 and 3.2).
+"""Recurrent translation with attention, input feeding and lexical choice (thesis 1.1 and 3.2), or without.
+
+Without attention, the decoder starts from the encoder's last states (Sutskever et al. 2014), and may read that of the
+top layer, c, at every step (Cho et al. 2014): it is attended to as if it were the only position of the source.
 
 Shapes as in `interface`; E is the width of the output layer's input: h~ (D), followed by h^l of the lexical module (D)
 or by the attended rows of the translation table (C), if any.
@@ -201,13 +204,14 @@ class RecurrentState:
 
 
 class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
-    """An encoder, and a decoder with global attention and input feeding; assembled in `build`.
+    """An encoder, and a decoder with global attention and input feeding, or without; assembled in `build`.
 
     Args:
         encoder: with as many last states as the decoder has cells.
         target_embedding: of target words.
         cells: the decoder's layers, from below.
-        attention: from the top layer to the source.
+        attention: from the top layer to the source; None for no attention.
+        every_step: without attention, whether every step reads c.
         dropout: of embeddings and of each layer's output; h~ is fed back without dropout.
         residual: add each layer's input to its output, from the second on.
         output_weight: the output layer's table, (types, D); None: the target embeddings are tied.
@@ -223,7 +227,8 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         encoder: Encoder,
         target_embedding: WordEmbedding,
         cells: list[Cell],
-        attention: GlobalAttention,
+        attention: GlobalAttention | None,
+        every_step: bool,
         dropout: SequenceDropout,
         residual: bool,
         output_weight: nn.Parameter | None,
@@ -238,9 +243,11 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         self.encoder = encoder
         self.target_embedding = target_embedding
         self.cells = cast(Sequence[Cell], nn.ModuleList(cells))
-        self.feed = Linear(width, cells[0].input.out_features, bias=False)  # h~ into the first cell's pre-activations
+        reads = attention is not None or every_step
+        # h~, or c, into the first cell's pre-activations
+        self.feed = Linear(width, cells[0].input.out_features, bias=False) if reads else None
         self.attention = attention
-        self.combine = Linear(2 * width, width, bias=False)  # W_c
+        self.combine = Linear(2 * width if reads else width, width, bias=False)  # W_c
         self.dropout = dropout
         self.residual = residual
         self.output_weight = output_weight
@@ -278,7 +285,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         state, weights = self._advance(state, self._project(token), nothing, nothing, imposed)
         read = self._read(state.h_tilde, _mixed(weights, state.attended))
         log_probs = self.next_log_probs(read, state.output)
-        return Step(log_probs, state, weights[None, :, :, None] if record else None)
+        return Step(log_probs, state, weights[None, :, :, None][: self.attention is not None] if record else None)
 
     def forward(self, batch: Batch[Tensor], memory: RecurrentMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
@@ -338,9 +345,14 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
 
     def _start(self, memory: RecurrentMemory, output_ids: Tensor, output: OutputTable | None) -> RecurrentState:
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
-        lexical = self._lexical_rows(memory, output_ids)
-        attended = Attended(self.attention.keys(memory.states), memory.states, memory.bias, lexical)
-        return RecurrentState(output, attended, layers, torch.zeros_like(layers[0][0]))
+        nothing = torch.zeros_like(layers[0][0])
+        if self.attention is None:
+            c = layers[-1][0]
+            attended = Attended(c, c, torch.zeros_like(c[..., :1]), None)
+        else:
+            lexical = self._lexical_rows(memory, output_ids)
+            attended = Attended(self.attention.keys(memory.states), memory.states, memory.bias, lexical)
+        return RecurrentState(output, attended, layers, nothing)
 
     def _project(self, token: Tensor) -> Tensor:
         """Return the contribution of words, (B, L) ids, to the first cell's pre-activations: (B, L, gates)."""
@@ -366,7 +378,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         Returns:
             The new state, and the weights on the source, (B, K, S).
         """
-        sums = sums + self.feed(state.h_tilde)
+        source = state.attended
+        if self.feed is not None:
+            sums = sums + self.feed(source.values if self.attention is None else state.h_tilde)
         below = sums
         layers: list[CellState] = []
         for cell, before, mask, recurrent_mask in zip(self.cells, state.layers, masks, recurrent, strict=True):
@@ -374,10 +388,16 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
             output = after[0] + below if self.residual and layers else after[0]
             layers.append(after)
             below = output if mask is None else output * mask
-        source = state.attended
-        context, weights = self.attention(below, source.keys, source.values, source.bias, imposed)
-        h_tilde = self.combine(torch.cat((context, below), dim=-1)).tanh()
-        return replace(state, layers=layers, h_tilde=h_tilde), weights
+        read, weights = self._read_source(below, source, imposed)
+        return replace(state, layers=layers, h_tilde=self.combine(read).tanh()), weights
+
+    def _read_source(self, h: Tensor, source: Attended, imposed: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return the top layer's output, (B, K, D), behind the context if there is any, and the weights, (B, K, S)."""
+        if self.attention is not None:
+            context, weights = self.attention(h, source.keys, source.values, source.bias, imposed)
+            return torch.cat((context, h), dim=-1), weights
+        weights = torch.ones_like(h[..., :1])
+        return (h if self.feed is None else torch.cat((source.values.expand_as(h), h), dim=-1)), weights
 
     def _lexical_rows(self, memory: RecurrentMemory, output_ids: Tensor) -> Tensor | None:
         """Return the lexicon's input at each source position, for some output columns."""

@@ -30,6 +30,11 @@ class Family(Section):
         return ()
 
     @property
+    def attends(self) -> bool:
+        """Whether a decoder attends to the source; without, it knows what it was given of it at the start."""
+        return True
+
+    @property
     def inner_width(self) -> int:
         """Units inside a layer: of its feed-forward sublayer, or of the gates of its cell."""
         return 0

@@ -35,8 +35,11 @@ class RnnSettings(Family):
     transitions: int = Field(1, ge=1, le=100)
     """Recurrent units in each step of a layer, of which the first reads its input (Miceli Barone et al. 2017)."""
 
-    attention: Literal["general", "dot", "additive"] = "general"
-    """Attention score: h W s, h s, or v tanh(W h + U s) (Luong et al. 2015; Bahdanau et al. 2015)."""
+    attention: Literal["general", "dot", "additive", "none"] = "general"
+    """Attention score: h W s, h s, or v tanh(W h + U s) (Luong et al. 2015; Bahdanau et al. 2015); or no attention."""
+
+    context: Literal["initial", "every-step"] = "initial"
+    """Without attention, whether the encoder's last state starts the decoder alone, or enters every step, too."""
 
     tied: bool = True
     """One table for target embeddings and output layer (Table 3.4)."""
@@ -80,6 +83,10 @@ class RnnSettings(Family):
         return self.layers, self.layers
 
     @property
+    def attends(self) -> bool:
+        return self.attention != "none"
+
+    @property
     def inner_width(self) -> int:
         return 4 * self.d_model
 
@@ -99,6 +106,10 @@ class RnnSettings(Family):
             raise ValueError("a bidirectional encoder reads the source both ways; remove reversed_source = false")
         if self.transitions > 1 and self.cell != "gru":
             raise ValueError(f"transitions are between the states of a 'gru', but cell is {self.cell!r}; choose 'gru'")
+        if self.attends and self.context != "initial":
+            raise ValueError("with attention, context is that of each step; remove context, or set attention to 'none'")
+        if not self.attends and self.lexicon != "none":
+            raise ValueError(f"lexicon {self.lexicon!r} reads what is attended to; remove it, or set attention")
         if self.fixnorm and not self.tied:
             raise ValueError("fixnorm needs tied embeddings; remove tied = false")
         if self.lexicon == "module" and not (self.fixnorm and self.fix_hidden):

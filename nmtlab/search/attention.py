@@ -1,8 +1,33 @@
 """From recorded attention to attention on words."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
+from torch import Tensor
+
+from nmtlab.errors import RunError
+
+WeightsT = TypeVar("WeightsT", np.ndarray, Tensor)
+
+NO_ATTENTION = "it has no attention", "choose a run whose model.attention is not 'none'"
+"""What a model lacks that does not attend, and what to do."""
+
+
+def check_attends(attention: np.ndarray | Tensor) -> None:
+    """Raise `RunError` if recorded attention, (layers, ...), has no layers, as that of a model that does not attend."""
+    if not len(attention):
+        raise RunError(f"the model: {NO_ATTENTION[0]}", NO_ATTENTION[1])
+
+
+def last_layer(attention: WeightsT) -> WeightsT:
+    """Return the last layer of recorded attention, (layers, ...).
+
+    Raises:
+        RunError: as of `check_attends`.
+    """
+    check_attends(attention)
+    return attention[-1]
 
 
 def word_attention(attention: np.ndarray, places: Sequence[int]) -> np.ndarray:
@@ -14,7 +39,7 @@ def word_attention(attention: np.ndarray, places: Sequence[int]) -> np.ndarray:
         attention: (layers, heads, |y|, S), as recorded.
         places: index of each source piece's word, as from `Pipeline.source_words`; shorter than S.
     """
-    weights = attention[-1].mean(0)[:, : len(places)]
+    weights = last_layer(attention).mean(0)[:, : len(places)]
     return weights @ pieces_of_words(places)
 
 

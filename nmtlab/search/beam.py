@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nmtlab.models.interface import MemoryT, Searchable, SourceModel, StateT
 from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.attention import last_layer
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.scores import coverage_penalty, hypothesis_score, length_limit, optimistic_bound
@@ -195,7 +196,7 @@ def _advance(
     length = (beam.length + ~beam.finished).unsqueeze(-1).expand_as(token).flatten(1)
     attended, penalty = beam.attended, None
     if attended is not None and seen is not None:
-        new = seen[-1].mean(-2).masked_fill(ended, 0.0)  # (B, K, S)
+        new = last_layer(seen).mean(-2).masked_fill(ended, 0.0)  # (B, K, S)
         attended = attended + new
         penalty = coverage_penalty(attended, source_mask.unsqueeze(1)).unsqueeze(-1).expand_as(token).flatten(1)
     score = hypothesis_score(settings, log_prob, length, penalty).masked_fill(log_prob == -math.inf, -math.inf)

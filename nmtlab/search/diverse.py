@@ -8,6 +8,7 @@ from torch import Tensor
 
 from nmtlab.models.interface import MemoryT, Searchable, StateT
 from nmtlab.recipe.search import SearchSettings
+from nmtlab.search.attention import last_layer
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.search.forced import forced_decode
@@ -96,7 +97,7 @@ def _rescored(
     for hypothesis, decoding in zip(hypotheses, forced, strict=True):
         length = len(hypothesis.tokens) + hypothesis.finished
         log_prob = torch.tensor(decoding.log_probs[:length].sum(), dtype=torch.float64)
-        attended = torch.from_numpy(decoding.attention[-1, :, :length].mean(0).sum(0))
+        attended = torch.from_numpy(last_layer(decoding.attention)[:, :length].mean(0).sum(0))
         penalty = coverage_penalty(attended, mask)
         score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty).item()
         kept = hypothesis.attention if record else None

@@ -110,6 +110,10 @@ class Ensemble(Searchable[_Memories, _States]):
             log_probs = each.logsumexp(0) - math.log(len(steps))
         else:
             log_probs = each.mean(0).log_softmax(-1)
-        seen = [step.attention[-1:].mean(-2, keepdim=True) for step in steps if step.attention is not None]
+        seen = [
+            step.attention[-1:].mean(-2, keepdim=True)
+            for step in steps
+            if step.attention is not None and len(step.attention)
+        ]
         states = _States(tuple(step.state for step in steps))
-        return Step(log_probs, states, torch.stack(seen).mean(0) if seen else None)
+        return Step(log_probs, states, torch.stack(seen).mean(0) if seen else steps[0].attention)

@@ -302,6 +302,15 @@ def test_an_artificial_language_is_grown_into_a_corpus(nmtlab, data):
     assert ParallelCorpus.open(data / "corpora/grown", "qaa", "en").check() == {"train": 30, "dev": 5, "test": 5}
 
 
+def test_a_toy_task_is_a_corpus_and_lengths_are_two_numbers(nmtlab, data):
+    about = ("--types", 30, "--train", 30, "--dev", 5, "--test", 5, "--test-length", "6-9")
+    said = nmtlab("corpus", "make-toy", "mirror", "--task", "reverse", *about)
+    assert said.out.splitlines()[-1] == "next: nmtlab train mirror --source qta --target qtb"
+    assert ParallelCorpus.open(data / "corpora/mirror").check() == {"train": 30, "dev": 5, "test": 5}
+    refused = nmtlab("corpus", "make-toy", "other", "--length", "5")
+    assert (refused.code, "--length 5: not two numbers" in refused.err) == (2, True)
+
+
 # The command as others call it
 
 

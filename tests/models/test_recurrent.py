@@ -15,6 +15,7 @@ from support.small_recurrent import (
     TYPES,
     D,
     R,
+    attending,
     every_system,
     everything,
     log_probs,
@@ -131,6 +132,47 @@ def test_attention_is_from_the_last_transition_and_enters_the_first_one_of_the_n
     torch.testing.assert_close(log_probs(model, pairs())[:4], torch.stack(found))
 
 
+@pytest.mark.parametrize("context", ["initial", "every-step"])
+@pytest.mark.parametrize(("cell", "kind"), [("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU)])
+def test_without_attention_the_decoder_is_torchs_own_from_the_encoders_last_state(cell, kind, context):
+    model = recurrent(cell=cell, layers=2, attention="none", context=context)
+    p, every_step = dict(model.named_parameters()), context == "every-step"
+    decoder = kind(2 * D if every_step else D, D, num_layers=2, batch_first=True).double()
+    for layer, own in enumerate(model.cells):
+        fed = [p["feed.weight"]] if every_step and layer == 0 else []
+        named = {
+            "weight_ih": torch.cat((own.input.weight, *fed), dim=1), "weight_hh": own.recurrent.weight,
+            "bias_ih": own.input.bias, "bias_hh": own.recurrent.bias,
+        }  # fmt: skip
+        for name, value in named.items():
+            getattr(decoder, f"{name}_l{layer}").data.copy_(value)
+    words = p["encoder.embedding.weight"][SOURCE[0, :4]].flip(0)
+    encoder = kind(D, D, num_layers=2, batch_first=True).double()
+    for layer, read in enumerate(model.encoder.backwards.layers):
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            getattr(encoder, f"{name}_l{layer}").data.copy_(getattr(read.loop, f"{name}_l0"))
+    _, last = encoder(words)
+    c = (last[0] if cell == "lstm" else last)[-1].expand(4, D)
+    read = p["target_embedding.weight"][[BOS, *TARGET[0, :3]]]
+    h, _ = decoder(torch.cat((read, c), dim=1) if every_step else read, last)
+    h_tilde = torch.tanh((torch.cat((c, h), dim=1) if every_step else h) @ p["combine.weight"].T)
+    logits = h_tilde @ p["target_embedding.weight"].T + p["output_bias"]
+    expected = logits[:, torch.from_numpy(ALLOWED)].log_softmax(1)
+    torch.testing.assert_close(log_probs(model, pairs())[:4], expected)
+
+
+def test_a_context_at_every_step_that_is_not_read_is_none():
+    model, initial = (recurrent(attention="none", context=context) for context in ("every-step", "initial"))
+    initial.load_state_dict(
+        {name: value for name, value in model.state_dict().items() if "feed" not in name}
+        | {"combine.weight": model.combine.weight[:, D:]}
+    )
+    with torch.no_grad():
+        model.feed.weight.zero_()
+        model.combine.weight[:, :D] = 0
+    torch.testing.assert_close(log_probs(model, pairs()), log_probs(initial, pairs()))
+
+
 @pytest.mark.parametrize(
     ("transitions", "layer", "cell"), [(1, FusedLayer, GruCell), (2, SteppedLayer, TransitionGruCell)]
 )
@@ -158,7 +200,8 @@ def test_decoding_word_by_word_gives_the_numbers_of_training(choices):
     model = recurrent(**choices)
     found, weights = stepwise(model, pairs())
     torch.testing.assert_close(found, log_probs(model, pairs()))
-    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2], dtype=torch.float64))
+    assert len(weights) == (model.attention is not None)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1], dtype=torch.float64))
 
 
 @everything
@@ -172,9 +215,9 @@ def test_a_sentence_does_not_see_the_others_nor_the_padding(choices):
     torch.testing.assert_close(together, torch.cat(alone))
 
 
-@everything
+@attending
 def test_attention_stands_at_the_written_place_of_a_word_and_never_on_its_end_or_padding(choices):
-    _, weights = stepwise(recurrent(**choices), pairs())
+    _, (weights,) = stepwise(recurrent(**choices), pairs())
     outside = torch.from_numpy((SOURCE == PAD) | (SOURCE == EOS))
     assert (weights[outside.unsqueeze(1).expand_as(weights)] == 0).all()
     assert (weights[~outside.unsqueeze(1).expand_as(weights)] > 0).all()
@@ -379,6 +422,10 @@ def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variati
         ({"model.lexicon": "module"}, "set fixnorm"),
         ({"model.transitions": 2}, "but cell is 'lstm'; choose 'gru'"),
         ({"model.d_ff": 3}, "family transformer"),
+        ({"model.context": "every-step"}, "set attention to 'none'"),
+        ({"model.attention": "none", "model.lexicon": "table"}, "lexicon 'table' reads what is attended to"),
+        ({"model.attention": "none", "search.replace_unknown": True}, "search.replace_unknown needs attention"),
+        ({"model.attention": "none", "search.coverage": 0.2}, "search.coverage needs attention"),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_a_remedy(changes, words):

@@ -42,9 +42,15 @@ VARIANTS = {
     "transitions": {"cell": "gru", "transitions": 3, "layers": 2},
     "layer-norm-transitions": {"cell": "gru", "transitions": 2, "layer_norm": True},
     "variational": {"variational": True, "layers": 2},
+    "no-attention": {"attention": "none", "layers": 2},
+    "every-step": {"attention": "none", "context": "every-step", "cell": "gru"},
 }
 every_system = pytest.mark.parametrize("system", SYSTEMS)
-everything = pytest.mark.parametrize("choices", [*SYSTEMS.values(), *VARIANTS.values()], ids=[*SYSTEMS, *VARIANTS])
+_ALL = SYSTEMS | VARIANTS
+everything = pytest.mark.parametrize("choices", _ALL.values(), ids=_ALL)
+attending = pytest.mark.parametrize(
+    "choices", [one for one in _ALL.values() if one.get("attention") != "none"], ids=str
+)
 
 
 def recurrent(dropout: float = 0.0, allowed=ALLOWED, **choices) -> RecurrentModel:
@@ -72,12 +78,12 @@ def log_probs(model: RecurrentModel, batch: Batch) -> Tensor:
 
 
 def stepwise(model: RecurrentModel, batch: Batch, language: str | None = None) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities at unpadded positions and attention (B, T, S), token by token."""
+    """Return log-probabilities at unpadded positions and attention (layers, B, T, S), token by token."""
     state = model.start(model.encode(batch.source), language)
     found, weights = [], []
     for token in batch.target_input.split(1, dim=1):
         step = model.step(state, token, record=True)
         state = step.state
         found.append(step.log_probs)
-        weights.append(step.attention[0, :, :, 0])
-    return torch.cat(found, dim=1)[batch.target != PAD], torch.cat(weights, dim=1)
+        weights.append(step.attention[:, :, :, 0])
+    return torch.cat(found, dim=1)[batch.target != PAD], torch.cat(weights, dim=2)

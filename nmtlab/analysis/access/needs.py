@@ -10,6 +10,7 @@ from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
+from nmtlab.search.attention import NO_ATTENTION
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.workspace import Workspace
@@ -109,6 +110,7 @@ NORMS = Need(
     "train it up to an evaluation",
     lambda run: run.checkpoints.has_weights() or bool(run.log.embedding_norm_files),
 )
+ATTENDS = Need("no attention", *NO_ATTENTION, lambda run: run.recipe.model.attends)
 COUNTS = Need(
     "no counts of its types",
     "the frequencies of the model's types are unknown: it was imported without its training text",

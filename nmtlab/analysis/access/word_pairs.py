@@ -11,7 +11,7 @@ import numpy as np
 from nmtlab.analysis.access.needs import in_direction
 from nmtlab.errors import CorpusError
 from nmtlab.runs.run import Run
-from nmtlab.search.attention import pieces_of_words
+from nmtlab.search.attention import last_layer, pieces_of_words
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.links import Link, check_links
@@ -105,7 +105,7 @@ def forced_attention(
     found: list[np.ndarray] = [np.empty((0, 0)) for _ in pairs]
     sources, targets = ([getattr(pair, ids) for pair in pairs] for ids in ("source_ids", "target_ids"))
     for place, forced in forced_decode_all(system.model, sources, targets):
-        found[place] = between_words(forced.attention[-1].mean(0), pairs[place])
+        found[place] = between_words(last_layer(forced.attention).mean(0), pairs[place])
         on_progress(1)
     return found
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.errors import NmtlabError
 from nmtlab.models.interface import Memory, TranslationModel
+from nmtlab.search.attention import check_attends
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
 from nmtlab.search.forced import forced_decode
@@ -44,7 +45,7 @@ def redecode(
             in proportion.
 
     Raises:
-        NmtlabError: no such position, or it cannot be attended to.
+        NmtlabError: no such position, or it cannot be attended to; or the system has no attention.
     """
     translator = opened(system)
     model, pipeline = translator.model, translator.pipeline
@@ -60,6 +61,7 @@ def redecode(
     if not memory.mask[0, source_position]:
         raise NmtlabError(f"source position {source_position}: this system never attends to EOS", "choose a word")
     (forced,) = forced_decode(model, memory, target_ids)
+    check_attends(forced.attention)
     position = pipeline.target.reading_order(target_ids[0].tolist())[position]
     moved = torch.from_numpy(_moved(forced.attention[:, :, position], source_position, weight)).to(device)
     attention = moved.new_full((moved.shape[0], 1, position + 1, *moved.shape[1:]), torch.nan)

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import torch
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import NEURAL, RECURRENCE, WEIGHTS, in_direction
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, RECURRENCE, WEIGHTS, in_direction
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.figures.theme import BELOW, SOLID, dressed, name_in_lines, styles
 from nmtlab.figures.words import listed, number
@@ -120,7 +120,7 @@ def _said(losses: pd.DataFrame) -> str:
 MASKING = Analysis(
     "What does it cost to hide one source word from attention?",
     masked_losses,
-    needs=(NEURAL, RECURRENCE, WEIGHTS),
+    needs=(NEURAL, RECURRENCE, ATTENDS, WEIGHTS),
     table=masking_summary,
     figure=masking_figure,
     finding=_said,

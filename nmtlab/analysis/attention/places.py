@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.findings import over_seeds, percent, without_seed
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, Need, in_direction
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS, Need, in_direction
 from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.attention.shift import attention_shift
 from nmtlab.analysis.attention.strips import strips
@@ -127,7 +127,7 @@ PEAK_PLACES = Analysis(
     "How far from the aligned word are attention peaks, and how many are a sink on the first word?",
     peak_places,
     source="thesis 3.2.6.3, Figure 3.3",
-    needs=(NEURAL, WEIGHTS, _LINKED),
+    needs=(NEURAL, ATTENDS, WEIGHTS, _LINKED),
     version=1,
     columns=("line", "shift", "sink", "words"),
     table=place_shares,

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.findings import over_seeds, percent, without_seed
 from nmtlab.analysis.access.metric import Better, Metric
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.attention.strips import strips
@@ -188,7 +188,7 @@ SHIFT = Analysis(
     "How far from the linked word is the attention peak, and do peaks collect on the first word?",
     attention_shift,
     source="thesis 3.2.6.3, Figure 3.3",
-    needs=(NEURAL, WEIGHTS),
+    needs=(NEURAL, ATTENDS, WEIGHTS),
     table=sink_summary,
     figure=shift_figure,
     finding=lambda shifts: _peaks_said(_marked(shifts).assign(words=1)) if len(shifts) else "",
@@ -254,13 +254,15 @@ def _peaks_said(counts: pd.DataFrame) -> str:
 
 def _peak_share(key: str, label: str, amount: str, less: str = "", better: Better = "lower") -> Metric:
     """Return a percentage of the peaks, or a difference of two; NaN for a phrase-based run."""
-    return Metric(key, f"{label} (%)", "ratio", "%", better, needs=(NEURAL,), amount=amount, less=less, of="words")
+    return Metric(
+        key, f"{label} (%)", "ratio", "%", better, needs=(NEURAL, ATTENDS), amount=amount, less=less, of="words"
+    )
 
 
 PEAK_COUNTS = Analysis(
     "How often are attention peaks on the linked, the first and the last word of a sentence?",
     peak_counts,
-    needs=(NEURAL, WEIGHTS),
+    needs=(NEURAL, ATTENDS, WEIGHTS),
     version=1,
     columns=("line", "words", *_SHARES),
     table=peak_shares,

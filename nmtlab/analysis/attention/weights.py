@@ -8,12 +8,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened
 from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps, shown_weights
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES
 from nmtlab.figures.words import listed
+from nmtlab.search.attention import check_attends
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
@@ -37,10 +38,12 @@ def attention(system: RunOrSystem, source: str, target: str | None = None) -> pd
 
     Raises:
         CorpusError: the source sentence is blank.
+        RunError: the system has no attention.
     """
     translator = opened(system)
     pair = pieces_of(translator, source, target)
     ((_, forced),) = forced_decode_all(translator.model, [pair.source_ids], [pair.target_ids])
+    check_attends(forced.attention)
     return weights_frame(translator.pipeline, pair, forced.attention)
 
 
@@ -118,7 +121,7 @@ ATTENTION = Analysis(
     "What does a system attend to in a sentence?",
     attention,
     source="thesis 3.2.6.3, Figure 3.3",
-    needs=(NEURAL, WEIGHTS),
+    needs=(NEURAL, ATTENDS, WEIGHTS),
     table=peaks,
     figure=attention_figure,
     finding=peaks_finding,

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.findings import percent
-from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, in_direction
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_error, peak_shifts, sink_summary
@@ -58,7 +58,7 @@ def agreement(
 AGREEMENT_OF = Analysis(
     "How often does a method find the linked source word?",
     agreement,
-    needs=(NEURAL, WEIGHTS),
+    needs=(NEURAL, ATTENDS, WEIGHTS),
     version=1,
     columns=tuple(
         "words first first_linked last last_linked on on_if_moved most_frequent error_rate precision recall".split()
@@ -128,7 +128,7 @@ def _said(found: pd.DataFrame) -> str:
 AGREEMENT = Analysis(
     "Where does each method have its peaks?",
     agreements,
-    needs=(NEURAL, WEIGHTS),
+    needs=(NEURAL, ATTENDS, WEIGHTS),
     table=lambda found: found[["run", "method", "words", "on", "first", "first_linked"]],
     figure=agreement_figure,
     finding=_said,

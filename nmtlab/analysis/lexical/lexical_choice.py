@@ -9,7 +9,7 @@ import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Better, Metric
-from nmtlab.analysis.access.needs import COUNTS, Need, in_direction
+from nmtlab.analysis.access.needs import ATTENDS, COUNTS, Need, in_direction
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.analysis.access.word_pairs import WordPair, forced_attention, word_pairs
 from nmtlab.analysis.attention.shift import attention_shift, error_by_line
@@ -182,9 +182,9 @@ LEXICAL_CHOICE = Analysis(
             read=_quantity("norm-frequency").read,
         ),
         _quantity("norm decides", "lower", (FREE_NORMS,)),
-        _quantity("left shift", "zero"),
-        _quantity("alignment error", "lower"),
-        _quantity("right copies"),
+        _quantity("left shift", "zero", (ATTENDS,)),
+        _quantity("alignment error", "lower", (ATTENDS,)),
+        _quantity("right copies", needs=(ATTENDS,)),
         Metric("lexicon-precision", "lexicon precision", read=_quantity("lexicon precision").read),
     ),
 )
@@ -207,7 +207,9 @@ def lexical_sums(run: Run, corpus: ParallelCorpus, part: str = "test") -> pd.Dat
     run = in_direction(run, corpus)
     found = _translated(run, corpus, part)
     if run.recipe.model.neural:
-        found |= _decided(run, corpus, part) | _attended(run, corpus, part)
+        found |= _decided(run, corpus, part)
+    if run.recipe.model.neural and run.recipe.model.attends:
+        found |= _attended(run, corpus, part)
     frames = [sums[sums["of"] > 0].reset_index().assign(quantity=name) for name, sums in found.items()]
     return pd.concat(frames, ignore_index=True)[["quantity", "line", "amount", "of"]].astype({"amount": int, "of": int})
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import (
+    ATTENDS,
     CONTINUED,
     NEURAL,
     WEIGHTS,
@@ -23,6 +24,7 @@ from nmtlab.figures.theme import BELOW, FAINT, SOLID, dressed, name_in_lines, pl
 from nmtlab.figures.words import number, quoted
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
+from nmtlab.search.attention import last_layer
 from nmtlab.search.forced import ForcedDecoding, forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -145,7 +147,7 @@ def gains_finding(found: pd.DataFrame) -> str:
 WORD_CHANGES = Analysis(
     "Which words of a text became likelier than to the run that it went on from, and where did attention move?",
     word_changes,
-    needs=(NEURAL, WEIGHTS, CONTINUED),
+    needs=(NEURAL, ATTENDS, WEIGHTS, CONTINUED),
     version=1,
     columns=("line", "position", "word", "before", "after", "attention"),
     table=most_changed,
@@ -183,7 +185,7 @@ def _forced(run: Run, numbered: Sequence[tuple[int, tuple[str, str]]]) -> list[_
 def _in_words(pair: WordPair, forced: ForcedDecoding) -> _Forced:
     log_probs = forced.log_probs.astype(float)
     words = np.bincount(pair.target_places, weights=log_probs[:-1], minlength=len(pair.target_words))
-    return _Forced(pair, np.append(words, log_probs[-1]), between_words(forced.attention[-1].mean(0), pair))
+    return _Forced(pair, np.append(words, log_probs[-1]), between_words(last_layer(forced.attention).mean(0), pair))
 
 
 def _compared(before: _Forced, after: _Forced) -> list[tuple[object, ...]]:

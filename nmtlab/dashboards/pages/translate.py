@@ -98,7 +98,7 @@ class TranslatePage(Page):
         )
         self.found = Table("Translations: select one to inspect it", pick="one", height="20em")
         self.answer, self.lines, self.hint, self.inspected = Answer(), SideBySide(), Note(), Note()
-        self.tokens, self.attention = Chart(), Chart()
+        self.tokens, self.attention, self.unattending = Chart(), Chart(), Note()
         self.work, self.intervention = Work(self.guarded), InterventionControls(self.guarded)
         self.origin = widgets.Text()
         self.selection = Selection(PAGE, (self.tokens, self.attention), (self.found,))
@@ -108,7 +108,8 @@ class TranslatePage(Page):
             "selected": self.selection,
         }  # fmt: skip
         requested = state.keys() - {"pick", "origin", "selected"}
-        details = (self.inspected, self.tokens, self.attention, self.intervention, self.selection)
+        attended = self.unattending, self.attention, self.intervention
+        details = (self.inspected, self.tokens, *attended, self.selection)
         sections = [
             Section(("runs",), (), self._offer),
             Section(requested, (self.answer, self.lines, self.hint, self.found, self.work), self._start),
@@ -121,7 +122,7 @@ class TranslatePage(Page):
             Fold("best", "What else did each system consider? The n-best lists", self.found),
             Fold(
                 "attention", "Where does it attend, and what would it generate if it attended elsewhere?",
-                self.attention, self.intervention,
+                *attended,
             ),
         ]  # fmt: skip
         rail = [self.runs, self.typed, self.source, self.target, self.beam, self.best, self.begun, self.must]
@@ -266,11 +267,18 @@ class TranslatePage(Page):
         typed = "an example" if is_blank(self.typed.value) else "a typed sentence"
         of = described_runs([run], f"line {where.line} of {where.title}" if where.line else typed)
         self.tokens.show(with_subtitle(token_figure(token_probabilities(system, source, target)), of))
+        self.inspected.say(f"Inspecting {mentioned([run])} on: {source}")
+        if not run.recipe.model.attends:
+            self.attention.clear()
+            self.intervention.clear()
+            self.selection.offer(self.runs.chosen, where, _reference(where, system))
+            self.unattending.say(f"{mentioned([run])} has no attention.")
+            return
         weights = attention(system, source, target).assign(run=run.label)
         self.attention.show(with_subtitle(attention_figure(weights), of))
         self.selection.offer(self.runs.chosen, where, [*lines_of(weights), *_reference(where, system)])
         self.intervention.offer(system, source, target, weights)
-        self.inspected.say(f"Inspecting {mentioned([run])} on: {source}")
+        self.unattending.say("")
 
     def _where(self, source: str, runs: list[Run], direction: Direction) -> Sentence:
         """Return where a sentence is: typed, or still the line of a text that it was on the page before this one."""

@@ -23,6 +23,9 @@ from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.text.noise.adding import add_noise, third_text
 from nmtlab.text.noise.kinds import Kind
+from nmtlab.text.toys import SOURCE as TOY_SOURCE
+from nmtlab.text.toys import TARGET as TOY_TARGET
+from nmtlab.text.toys import TOYS, Lengths, Task, write_toys
 from nmtlab.workspace import Workspace
 
 Side = Literal["source", "target"]
@@ -192,6 +195,50 @@ class SyntheticFamily:
         _check_same(folder, made, {"languages": list(settings), **sizes})
         for code, wanted in settings.items():
             _check_same(folder, grown[code], asdict(wanted), f"{code}: ")
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+
+@dataclass(frozen=True)
+class ToyCorpus:
+    """A toy task (see `nmtlab.text.toys`), with test sequences that are longer than those that are trained on, too.
+
+    Args:
+        name: its name in the workspace.
+        task: what is asked.
+        types: number of different words.
+        lengths: fewest and most words of the sequences of train and dev.
+        test_lengths: those of test.
+        train: number of training pairs; likewise `dev` and `test`.
+    """
+
+    name: str
+    task: Task
+    types: int = 20
+    lengths: tuple[int, int] = (5, 20)
+    test_lengths: tuple[int, int] = (5, 30)
+    train: int = 5000
+    dev: int = 200
+    test: int = 500
+    source: str = field(default=TOY_SOURCE, init=False)
+    target: str = field(default=TOY_TARGET, init=False)
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: a different corpus has that name.
+        """
+        folder = _folder(self.name, workspace)
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        lengths = Lengths(*self.lengths), Lengths(*self.test_lengths)
+        if not folder.exists():
+            write_toys(folder, self.task, self.types, *lengths, **sizes)
+        wanted = {
+            "task": self.task,
+            "types": self.types,
+            **dict(zip(("lengths", "test_lengths"), lengths, strict=True)),
+        }
+        _check_same(folder, _read(folder / TOYS), wanted | sizes)
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -476,6 +523,7 @@ Corpus = (
     | MultiParallelCorpus
     | SyntheticCorpus
     | SyntheticFamily
+    | ToyCorpus
     | ExternalCorpus
     | FirstPairs
     | TranslatedCorpus

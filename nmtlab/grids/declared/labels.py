@@ -10,6 +10,7 @@ from nmtlab.grids.declared.corpora import (
     NoisyCorpus,
     SyntheticCorpus,
     SyntheticFamily,
+    ToyCorpus,
     TranslatedCorpus,
 )
 from nmtlab.grids.declared.declaration import Row, Scale, Setup, Table
@@ -21,7 +22,7 @@ def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
     if isinstance(corpus, Directed | FirstPairs | TranslatedCorpus | CopiedCorpus | NoisyCorpus):
         return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
-    if isinstance(corpus, SyntheticCorpus | SyntheticFamily):
+    if isinstance(corpus, SyntheticCorpus | SyntheticFamily | ToyCorpus):
         return ARTIFICIAL
     return corpus.title or corpus.name
 

@@ -20,6 +20,7 @@ from nmtlab.grids.declared.corpora import (
     MultiParallelCorpus,
     SyntheticCorpus,
     SyntheticFamily,
+    ToyCorpus,
 )
 from nmtlab.grids.declared.declaration import Column, Row, Scale, Setup
 from nmtlab.grids.declared.labels import is_artificial, row_label, text_title
@@ -245,6 +246,8 @@ def _text_of(corpus: Corpus) -> str:
     whole = corpus.corpus if isinstance(corpus, Directed) else corpus
     train = getattr(whole, "train", 0)
     size = f"{train:,} sentence pairs" if train else "all sentence pairs"
+    if isinstance(whole, ToyCorpus):
+        return f"{size} of a toy task"
     if isinstance(whole, SyntheticCorpus | SyntheticFamily):
         return f"{size} of an artificial language"
     if isinstance(whole, ConcatenatedCorpus | MultiParallelCorpus):
