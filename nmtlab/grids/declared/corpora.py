@@ -229,16 +229,12 @@ class ToyCorpus:
             CorpusError: a different corpus has that name.
         """
         folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
         lengths = Lengths(*self.lengths), Lengths(*self.test_lengths)
         if not folder.exists():
-            write_toys(folder, self.task, self.types, *lengths, **sizes)
-        wanted = {
-            "task": self.task,
-            "types": self.types,
-            **dict(zip(("lengths", "test_lengths"), lengths, strict=True)),
-        }
-        _check_same(folder, _read(folder / TOYS), wanted | sizes)
+            write_toys(folder, self.task, self.types, *lengths, train=self.train, dev=self.dev, test=self.test)
+        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
+        text = {"task": self.task, "types": self.types, "lengths": self.lengths, "test_lengths": self.test_lengths}
+        _check_same(folder, _read(folder / TOYS), text | sizes)
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -495,6 +491,7 @@ class Directed:
         | MultiParallelCorpus
         | SyntheticCorpus
         | SyntheticFamily
+        | ToyCorpus
         | ExternalCorpus
         | FirstPairs
         | TranslatedCorpus
