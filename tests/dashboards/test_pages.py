@@ -82,8 +82,9 @@ def judged() -> None:
 
 @pytest.fixture(autouse=True)
 def few_sentences(monkeypatch) -> None:
-    """Translate few with pruned weights: what pages do with the numbers is the same."""
-    monkeypatch.setattr("nmtlab.dashboards.pages.pruning._SAMPLE", 4)
+    """Measure few where that is slow: what pages do with the numbers is the same."""
+    for page in ("detached", "pruning", "reranking"):
+        monkeypatch.setattr(f"nmtlab.dashboards.pages.{page}._SAMPLE", 4)
 
 
 @pytest.fixture(scope="module")
@@ -161,9 +162,15 @@ def held(page: Page) -> dict[object, str]:
     }
 
 
+@pytest.fixture(scope="module")
+def three(tmp_path_factory) -> Workspace:
+    """Three runs that answer most questions."""
+    return workspace_of(tmp_path_factory.mktemp("three") / "data", (LEX, G, CHILD))
+
+
 @pytest.fixture
 def twice(tmp_path) -> Workspace:
-    """Three runs that answer most questions, and a copy of each."""
+    """These runs and a copy of each, for a test that damages them."""
     workspace = workspace_of(tmp_path / "twice", (LEX, G, CHILD))
     for name in (LEX, G, CHILD):
         shutil.copytree(packed_folder(name), workspace.gallery / f"other-{name}")
@@ -183,8 +190,8 @@ def answering(name: str, workspace: Workspace) -> Page:
 @pytest.mark.parametrize(
     "name", [name for name in NAMES if name not in ("many", "monolingual", "noise", "train", "changed")]
 )
-def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, twice):
-    page = answering(name, twice)
+def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, three):
+    page = answering(name, three)
     chosen = next(page.state[key] for key in ("runs", "table", "text", "ruler") if key in page.state)
     if isinstance(chosen, Table):
         chosen.unpick()

@@ -220,6 +220,7 @@ def false_discoveries(ps: pd.Series, runs: pd.Series) -> pd.Series:
     entries = [some for _, some in ps.dropna().groupby(runs)]
     simes = np.array([(np.sort(some) * len(some) / np.arange(1, len(some) + 1)).min() for some in entries])
 
+    @cache
     def discovered(level: float) -> set[int]:
         passed = passing(simes, level)
         own = level * passed.sum() / len(entries)
@@ -280,7 +281,7 @@ def bound_of(claim: Claim, pair: str) -> float:
 def published_of(claim: Claim, pair: str) -> float:
     """Return the distance of the published difference from the tested effect; NaN if there is none."""
     path, names = HERE.parent / f"published/{claim.table.name}.csv", [claim.system, claim.than]
-    printed = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=["metric"])
+    printed = printed_in(path)
     printed = printed[printed["metric"] == claim.metric.key]
     if len(printed) and {name for name in names if isinstance(name, str)} <= {*printed["column"]}:
         numbers = printed.assign(
@@ -301,8 +302,18 @@ def null_of(claim: Claim) -> float:
     return -claim.tolerance if claim.expects == "higher" else claim.tolerance
 
 
+@cache
+def lines_of(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path)
+
+
+@cache
+def printed_in(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=["metric"])
+
+
 def rows_of(path: Path, pair: str, metric: str = "") -> pd.DataFrame:
-    lines = pd.read_csv(path)
+    lines = lines_of(path)
     return lines[(lines["row"] == pair) & ((lines["metric"] == metric) if metric else True)]
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,11 @@ from nmtlab.thesis.claims.verdicts import measured_claims, not_measured
 from nmtlab.workspace import RESULTS
 
 pytestmark = pytest.mark.usefixtures("all_kept")
+
+
+@cache
+def lines_of(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path)
 
 
 def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tuple[float, float, float]:
@@ -69,13 +75,13 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
     assert len(decided) > 100
     for line in decided.itertuples():
         claim = by_text[line.claim]
-        whole = pd.read_csv(RESULTS / line.evidence).query("row == @line.pair")
+        whole = lines_of(RESULTS / line.evidence).query("row == @line.pair")
         table = whole[whole["metric"] == claim.metric.key]
         if not isinstance(claim.than, str | float):  # another setting of the same runs
             other = whole[whole["metric"] == claim.than.key].set_index("run")["value"]
             table, claim = table.assign(value=table["value"] - table["run"].map(other)), replace(claim, than=0.0)
         table, path = table.dropna(subset="value"), RESULTS / claim.sentences
-        spreads = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])
+        spreads = lines_of(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])
         compared = f"|{claim.metric.key}|" if claim.absolute and isinstance(claim.than, str) else claim.metric.key
         spreads = spreads[(spreads["row"] == line.pair) & (spreads["metric"] == compared)]
         _, low, high = worked = recomputed(claim, table, spreads)
