@@ -52,9 +52,10 @@ def figures(
             path = to / f"{name}.html"
             with writing(path) as place:
                 view.figure.write_html(place, include_plotlyjs=True, config={"displaylogo": False})
-            for form in _FORMATS if draw else ():
-                with writing(path.with_suffix(f".{form}")) as place:
-                    place.write_bytes(draw(view.figure, {"format": form, "width": 1000, "scale": 1}))
+            if draw:
+                for form in _FORMATS:
+                    with writing(path.with_suffix(f".{form}")) as place:
+                        place.write_bytes(draw(view.figure, {"format": form, "width": 1000, "scale": 1}))
             print(f"written to {path}{' and as ' + ' and '.join(_FORMATS) if browser else ''}")
     if pictures and not browser:
         print("no pictures: no Chrome or Chromium was found (install one, or give --no-pictures)")
