@@ -285,7 +285,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         state, weights = self._advance(state, self._project(token), nothing, nothing, imposed)
         read = self._read(state.h_tilde, _mixed(weights, state.attended))
         log_probs = self.next_log_probs(read, state.output)
-        return Step(log_probs, state, weights[None, :, :, None][: self.attention is not None] if record else None)
+        if not record:
+            return Step(log_probs, state, None)
+        recorded = weights[None, :, :, None]
+        return Step(log_probs, state, recorded[:0] if self.attention is None else recorded)
 
     def forward(self, batch: Batch[Tensor], memory: RecurrentMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)

@@ -64,9 +64,9 @@ class Recipe(Section):
     def _check(self) -> "Recipe":
         if self.corpus.vocabulary_only:
             raise ValueError("corpus.vocabulary_only is true, but the first corpus is trained on; leave it out")
-        for field in ("replace_unknown", "coverage"):
+        for field, off in (("replace_unknown", "false"), ("coverage", "0")):
             if getattr(self.search, field) and not self.model.attends:
-                raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; leave it out")
+                raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
         if self.text.reversed_target and not self.model.neural:

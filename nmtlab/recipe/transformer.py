@@ -147,6 +147,9 @@ class TransformerSettings(Family):
             )
         if self.decoder_history == "average":
             self._check_average()
+        for field in ("average_ffn", "average_gate"):
+            if self.decoder_history == "attention" and not getattr(self, field):
+                raise ValueError(f"{field} is false, but decoder_history is 'attention'; set that to 'average'")
         if self.positions == "fairseq" and self.d_model < 4:
             raise ValueError("positions 'fairseq' needs two frequencies; set d_model to at least 4")
         if self.g == "fixed" and self.norm != "scale":

@@ -7,11 +7,9 @@ import numpy as np
 from torch import Tensor
 
 from nmtlab.errors import RunError
+from nmtlab.recipe.family import NO_ATTENTION
 
 WeightsT = TypeVar("WeightsT", np.ndarray, Tensor)
-
-NO_ATTENTION = "it has no attention", "choose a run whose model.attention is not 'none'"
-"""What a model lacks that does not attend, and what to do."""
 
 
 def check_attends(attention: np.ndarray | Tensor) -> None:

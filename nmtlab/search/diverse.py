@@ -97,8 +97,10 @@ def _rescored(
     for hypothesis, decoding in zip(hypotheses, forced, strict=True):
         length = len(hypothesis.tokens) + hypothesis.finished
         log_prob = torch.tensor(decoding.log_probs[:length].sum(), dtype=torch.float64)
-        attended = torch.from_numpy(last_layer(decoding.attention)[:, :length].mean(0).sum(0))
-        penalty = coverage_penalty(attended, mask)
+        penalty = log_prob.new_zeros(())
+        if settings.coverage:
+            attended = torch.from_numpy(last_layer(decoding.attention)[:, :length].mean(0).sum(0))
+            penalty = coverage_penalty(attended, mask)
         score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty).item()
         kept = hypothesis.attention if record else None
         rescored.append(replace(hypothesis, log_prob=log_prob.item(), score=score, attention=kept))

@@ -1,4 +1,4 @@
-"""What holds a training near the weights that it went on from: penalties on leaving them, and tune-out."""
+"""What keeps a training near its parent's weights: penalties on leaving them, and tune-out."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _START, _FISHER = "start", "fisher"
 
 
 class _Held:
-    """Parameters, by name, and what `anchored` has described of those that a parent has."""
+    """Parameters, by name, with tensors of their shapes: what `anchored` has described of those that a parent has."""
 
     def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
         self.parameters = parameters
@@ -64,8 +64,9 @@ class Anchor(_Held):
 
 
 class TuneOut(_Held):
-    """Dropout of what each weight has changed: θ₀ + m (θ - θ₀) / (1 - p), with one mask m an update (tune-out of
-    Miceli Barone et al. 2017, for each weight as in mixout, Lee et al. 2020).
+    """Dropout of what each weight has changed: θ₀ + m (θ - θ₀) / (1 - p), with one mask m an update.
+
+    It is the tune-out of Miceli Barone et al. (2017), drawn for each weight as in mixout (Lee et al. 2020).
 
     Args:
         share: p, the share of the changes that an update leaves out, from 0 to below 1.
@@ -83,16 +84,15 @@ class TuneOut(_Held):
         Args:
             seed: of the mask, which every process of a training draws alike.
         """
-        whole, factors = {}, {}
+        whole, masks = {}, {}
         draw = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             for name, parameter in self.parameters.items():
                 if (start := self.tensors.get(f"{_START}.{name}")) is None:
                     continue
-                kept = torch.rand(parameter.shape, generator=draw) >= self.share
-                factors[name] = kept.to(parameter) / (1 - self.share)
                 whole[name] = parameter.detach().clone()
-                parameter.copy_(start + factors[name] * (parameter - start))
+                masks[name] = (torch.rand(parameter.shape, generator=draw) >= self.share).to(parameter.device)
+                parameter.sub_(start).mul_(masks[name]).div_(1 - self.share).add_(start)
         try:
             yield
         finally:
@@ -101,7 +101,7 @@ class TuneOut(_Held):
                     parameter = self.parameters[name]
                     parameter.copy_(values)
                     if parameter.grad is not None:
-                        parameter.grad.mul_(factors[name])
+                        parameter.grad.mul_(masks[name]).div_(1 - self.share)
 
 
 def anchor_of(settings: TransferSettings, model: nn.Module) -> Anchor | None:

@@ -74,7 +74,7 @@ _VALIDATION_SHARE = 0.2
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """What a training keeps in memory, in MiB: weights with those of a teacher, an average and an anchor if any,
+    """What a training keeps in memory, in MiB: weights with those of a teacher, an average and what holds them if any,
     gradients and optimiser state of the trained ones, a batch's activations, and the program itself.
     """
 
@@ -157,7 +157,7 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
     (parameters, trained), mib = _parameters(model), 4 / 2**20
     layers = max(1, sum(recipe.model.depth) / 2)
     kept = _KEPT_LOW_RANK if recipe.model.low_rank else _KEPT
-    beside = (recipe.training.average > 0) + _held(recipe) + (recipe.transfer.tune_out > 0)  # and the whole changes
+    beside = (recipe.training.average > 0) + _held(recipe) + (recipe.transfer.tune_out > 0)  # the weights themselves
     wide = layers * (kept[0] * recipe.model.d_model + kept[1] * recipe.model.inner_width)
     padded *= 1 + _samples(recipe) / 2  # on the target side
     logits = _TAUGHT if recipe.teacher or _samples(recipe) else 1

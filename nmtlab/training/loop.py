@@ -173,8 +173,9 @@ class Trainer:
 
     def _hold(self) -> None:
         tensors = self.run.checkpoints.anchor() if self.held else {}
+        on_device = {name: tensor.to(self.device) for name, tensor in tensors.items()}
         for one in self.held:
-            one.hold(tensors)
+            one.hold(on_device)
 
     def _train(self, on_event: OnEvent, should_stop: Callable[[], bool], seconds: float) -> str:
         """Make updates until the training ends; return the run's status."""

@@ -111,7 +111,7 @@ class Stepper:
         return loss._replace(total=loss.total.detach())
 
     def _tuned_out(self, step: int) -> AbstractContextManager:
-        return self.tune_out.applied(_step_seed(self.settings.seed, step, 0)) if self.tune_out else nullcontext()
+        return self.tune_out.applied(_step_seed(self.settings.seed, step, 0, 1)) if self.tune_out else nullcontext()
 
     def _precision(self) -> AbstractContextManager:
         if self.machine.precision == "fp32":
@@ -119,12 +119,12 @@ class Stepper:
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
 
-def _step_seed(seed: int, step: int, rank: int) -> int:
-    """Return the seed of one update's dropout in one process.
+def _step_seed(*numbers: int) -> int:
+    """Return the seed of one update's dropout in one process, from the training's seed, the update and the process.
 
     It depends on nothing else, so a resumed training draws what an uninterrupted one would have drawn.
     """
-    return int(np.random.SeedSequence((seed, step, rank)).generate_state(1)[0])
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 
 def _sum(values: Iterable[Tensor]) -> Tensor:

@@ -25,8 +25,10 @@ from nmtlab.translation import Translator
 LINES = ["olim Fauchi deydi", "Entoni", "", "deydi olim Entoni Fauchi olim"]
 NETWORKS = {
     "layer": {"self-attention", "cross-attention", "feed-forward"},
+    "average": {"average", "cross-attention", "feed-forward"},
     "conv": {"convolutions", "cross-attention"},
     "untied": {"recurrent cells", "cross-attention"},
+    "no attention": {"recurrent cells"},
     "fixnorm+lex": {"recurrent cells", "cross-attention", "lexicon"},
     "arthur": {"recurrent cells", "cross-attention", "lexicon"},
 }

@@ -7,11 +7,13 @@ import pytest
 from support.unfolded import unfolded
 
 from nmtlab.dashboards.frame.systems import system_of
+from nmtlab.dashboards.pages.attention import AttentionPage
 from nmtlab.dashboards.pages.translate import TranslatePage
 from nmtlab.dashboards.parts.side_by_side import Best, Translated, translations_finding
-from nmtlab.recipe import SearchSettings
+from nmtlab.recipe import SearchSettings, named_recipe
 from nmtlab.runs.listing import open_run
 from nmtlab.search.scores import formula
+from nmtlab.training.setup import train
 from nmtlab.translation import Translation, Translator
 
 TIED, LEX = "small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1"
@@ -52,6 +54,23 @@ def test_each_run_searches_with_its_own_beam_unless_another_is_asked_for(page, g
     (greedy,) = page.found.frame.query("run.str.endswith('tied')")["translation"]
     search = system.settings.model_copy(update={"beam_size": 1})
     assert greedy == Translator(system.model, system.pipeline, search).translate([FIRST])[0].text
+
+
+@pytest.mark.full  # a training
+def test_a_run_without_attention_is_inspected_and_says_that_it_has_none(tiny_corpus, workspace):
+    changes = {
+        "model.d_model": 16, "training.validate_every": 20, "training.max_evaluations": 1, "machine.device": "cpu",
+    }  # fmt: skip
+    train("unattending", named_recipe("no-attention").with_changes(changes), tiny_corpus, workspace)
+    page = TranslatePage(workspace)
+    page.runs.table.choose(["unattending"])
+    page.typed.value = "ein hund singt"
+    page.found.choose([page.found.frame.index[0]])
+    assert "unattending has no attention." in page.unattending.value
+    assert page.tokens.figure.data
+    assert not page.attention.figure.data
+    assert page._message.value == ""
+    assert "unattending" not in AttentionPage(workspace).runs.table.frame.index
 
 
 @pytest.mark.parametrize("beam", ["0", "501", "wide", "-3"])

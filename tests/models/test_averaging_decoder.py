@@ -84,6 +84,12 @@ def test_what_it_cannot_have_is_refused_by_name(changes):
         named_recipe("transformer-tiny").with_changes(changed)
 
 
+@pytest.mark.parametrize("field", ["average_ffn", "average_gate"])
+def test_what_only_an_average_has_is_refused_where_there_is_none(field):
+    with pytest.raises(RecipeError, match=f"{field} is false, but decoder_history is 'attention'"):
+        named_recipe("transformer-tiny").with_changes({f"model.{field}": False})
+
+
 @pytest.mark.full  # a training
 def test_a_stopped_training_goes_on_as_if_nothing_had_happened(zoo, tiny_corpus, workspace):
     whole, asked = zoo("averaging"), iter(range(1000))

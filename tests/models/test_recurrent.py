@@ -424,8 +424,11 @@ def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variati
         ({"model.d_ff": 3}, "family transformer"),
         ({"model.context": "every-step"}, "set attention to 'none'"),
         ({"model.attention": "none", "model.lexicon": "table"}, "lexicon 'table' reads what is attended to"),
-        ({"model.attention": "none", "search.replace_unknown": True}, "search.replace_unknown needs attention"),
-        ({"model.attention": "none", "search.coverage": 0.2}, "search.coverage needs attention"),
+        ({"model.attention": "none", "search.replace_unknown": True}, "'none'; set it to false"),
+        (
+            {"model.attention": "none", "search.replace_unknown": False, "search.coverage": 0.2},
+            "search.coverage needs attention, but model.attention is 'none'; set it to 0",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_a_remedy(changes, words):

@@ -28,6 +28,7 @@ MODELS = {
     "post-norm": TransformerSettings(**SMALL, placement="post", norm="layer"),
     "lstm": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),
     "conv": ConvSettings(d_model=6, decoder_layers=2),
+    "no attention": RnnSettings(d_model=6, attention="none", context="every-step"),
     "additive": RnnSettings(d_model=6, attention="additive", lexicon="table"),
 }
 SETTINGS = SearchSettings(beam_size=1, extra_length=6)

@@ -34,6 +34,7 @@ MODELS = {
     "conv": ConvSettings(d_model=6, decoder_layers=2),
     "untied": RnnSettings(d_model=6, tied=False),
     "tied": RnnSettings(d_model=6),
+    "no attention": RnnSettings(d_model=6, attention="none"),
     "fixnorm": RnnSettings(d_model=6, fixnorm=True),
     "fixnorm+lex": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),
     "arthur": RnnSettings(d_model=6, lexicon="table"),

@@ -9,6 +9,7 @@ from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.attention import word_attention
 from nmtlab.search.beam import beam_search
+from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.forced import forced_decode
 from nmtlab.text.segmentation.vocabulary import EOS
@@ -40,6 +41,14 @@ def test_what_reads_attention_says_that_there_is_none(model):
     (forced, *_) = forced_decode(model, memory, torch.from_numpy(TARGET))
     with pytest.raises(RunError, match="it has no attention"):
         word_attention(forced.attention, [0, 1, 2, 3])
+
+
+def test_groups_that_differ_are_searched_and_scored(model):
+    memory = model.encode(torch.from_numpy(SOURCE))
+    for row, found in enumerate(diverse_beam_search(model, memory, BEAM, 2, diversity_penalty=0.5)):
+        for one in found.hypotheses:
+            (scored,) = forced_decode(model, memory.select(torch.tensor([row])), torch.tensor([[*one.tokens, EOS]]))
+            assert scored.log_probs[: len(one.tokens) + one.finished].sum() == pytest.approx(one.log_prob)
 
 
 def test_an_ensemble_has_the_attention_of_those_that_have_any(model):

@@ -30,6 +30,7 @@ SYSTEMS = {
     "fixnorm, h free": RnnSettings(d_model=6, fixnorm=True, fix_hidden=False, radius=3.0),
     "fixnorm+lex": RnnSettings(d_model=6, fixnorm=True, lexicon="module", radius=2.0),
     "arthur": RnnSettings(d_model=6, lexicon="table"),
+    "no attention": RnnSettings(d_model=6, attention="none"),
     "layer": TransformerSettings(d_model=8, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, norm="layer"),
     "average": TransformerSettings(
         d_model=8, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, decoder_history="average"

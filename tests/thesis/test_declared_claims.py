@@ -93,7 +93,6 @@ BEGINNINGS = {
     "proposed": ("Expected", "Surmised", "Conjectured", "Hoped for", "Proposed"),
     "quoted": (
         "Zoph", "Stahlberg", "Survey", "Shi", "Koehn", "Johnson", "Aharoni", "Trained out, as", "Khayrallah", "Hoang",
-        "Senellart", "Junczys-Dowmunt", "Sennrich",
     ),
 }  # fmt: skip
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.recipe.family import NO_DECODER
+from nmtlab.recipe.family import NO_ATTENTION, NO_DECODER
 from nmtlab.runs.packed import open_packed
 from nmtlab.runs.run import Run
-from nmtlab.search.attention import NO_ATTENTION
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.workspace import Workspace

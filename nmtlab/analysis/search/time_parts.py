@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from nmtlab.models.interface import TranslationModel
+from nmtlab.nn.average import AverageAttention
 from nmtlab.translation import System, Translator
 
 ENCODER, OUTPUT, DECODER, SEARCH = "encoder", "output layer", "rest of the decoder", "search and text"
@@ -34,9 +35,12 @@ _MODULES: Mapping[str, str] = {
 }
 """The decoder's parts: each has the modules, of all families of networks, whose names match."""
 
+_AVERAGE = "average"
+"""What an averaging decoder has in place of self-attention."""
+
 _METHODS = {"encode": ENCODER, "start": DECODER, "step": DECODER, "next_log_probs": OUTPUT}
 
-PARTS = (ENCODER, *_MODULES, OUTPUT, DECODER, SEARCH)
+PARTS = (ENCODER, *_MODULES, _AVERAGE, OUTPUT, DECODER, SEARCH)
 """All parts, in the order of the computation; a network has some of them."""
 
 _MOST_LINES = 128
@@ -144,12 +148,22 @@ def _timed(system: System) -> Iterator[_Clock]:
         clock = _Clock(_device(system))
         if isinstance(model, TranslationModel):
             for name, module in model.named_modules():
-                if part := next((part for part, names in _MODULES.items() if re.fullmatch(names, name)), None):
+                if part := _part(model, name):
                     _hook(module, part, clock, hooks)
             for name, part in _METHODS.items():
                 _wrap(model, name, part, clock, hooks)
         yield clock
         clock.leave()
+
+
+def _part(model: nn.Module, name: str) -> str | None:
+    """Return the part that the module of a name begins; None for other modules."""
+    part = next((part for part, names in _MODULES.items() if re.fullmatch(names, name)), None)
+    if part == "self-attention" and isinstance(model.get_submodule(name.removesuffix("_residual")), AverageAttention):
+        return _AVERAGE
+    if part == "cross-attention" and getattr(model, "attention", name) is None:  # a recurrent system without attention
+        return "recurrent cells"
+    return part
 
 
 def _hook(module: nn.Module, part: str, clock: _Clock, hooks: ExitStack) -> None:

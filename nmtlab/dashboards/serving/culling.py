@@ -89,7 +89,7 @@ class Request:
         return *rendered, self.kernel_id
 
     def get_pool_size(self, notebook: str) -> int:
-        """Return how many preheated kernels a page may take; for one that is yet to be started it would wait longer."""
+        """Return how many preheated kernels a page may take; for one that has not started yet, it would wait longer."""
         pool = self._kernels._pools.get(notebook, ())  # type: ignore[attr-defined]  # of Voilà's subclass
         return sum(kernel.done() for kernel in pool)
 
