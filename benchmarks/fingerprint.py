@@ -119,7 +119,8 @@ def notebooks() -> Iterator[tuple[str, str]]:
     os.environ["PLOTLY_RENDERER"] = "plotly_mimetype"
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": path.parent}}).execute()
+        folders = {"metadata": {"path": path.parent}}
+        NotebookClient(notebook, timeout=600, iopub_timeout=600, resources=folders).execute()
         for number, cell in enumerate(notebook.cells):
             for output in cell.get("outputs", []):
                 for form, content in output.get("data", {}).items():

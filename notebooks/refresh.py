@@ -21,7 +21,9 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 def refresh(path: Path) -> None:
     """Execute a notebook in its folder and write it back."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": path.parent}}, record_timing=False).execute()
+    patience = {"timeout": 600, "iopub_timeout": 600}  # on a slow machine, outputs come late
+    folders = {"metadata": {"path": path.parent}}
+    NotebookClient(notebook, **patience, resources=folders, record_timing=False).execute()
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     for cell in notebook.cells:
         cell.metadata = {name: value for name, value in cell.metadata.items() if name == "tags"}

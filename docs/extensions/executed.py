@@ -47,7 +47,8 @@ def _outputs(notebook: nbformat.NotebookNode, path: Path, folder: Path) -> list[
     if not kept.exists():
         sys.stderr.write(f"running {path.name}\n")
         executed = nbformat.from_dict(notebook)
-        client = NotebookClient(executed, timeout=SECONDS, resources={"metadata": {"path": path.parent}})
+        folders = {"metadata": {"path": path.parent}}
+        client = NotebookClient(executed, timeout=SECONDS, iopub_timeout=SECONDS, resources=folders)
         client.execute(env={**os.environ, "PLOTLY_RENDERER": "plotly_mimetype"})
         kept.parent.mkdir(parents=True, exist_ok=True)
         for older in kept.parent.glob(f"{path.stem}.*"):

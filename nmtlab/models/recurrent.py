@@ -1,7 +1,7 @@
 """Recurrent translation with attention, input feeding and lexical choice (thesis 1.1 and 3.2), or without.
 
 Without attention, the decoder starts from the encoder's last states (Sutskever et al. 2014), and may read that of the
-top layer, c, at every step (Cho et al. 2014): it is attended to as if it were the only position of the source.
+top layer, c, at every step (Cho et al. 2014), in the place of what attention reads.
 
 Shapes as in `interface`; E is the width of the output layer's input: h~ (D), followed by h^l of the lexical module (D)
 or by the attended rows of the translation table (C), if any.

@@ -19,16 +19,15 @@ _START, _FISHER = "start", "fisher"
 
 
 class _Held:
-    """Parameters, by name, with tensors of their shapes: what `anchored` has described of those that a parent has."""
+    """Parameters, by name, and what `anchored` has described of those that a parent has."""
 
     def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
         self.parameters = parameters
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: Mapping[str, Tensor] = {}
 
     def hold(self, tensors: Mapping[str, Tensor]) -> None:
-        """Hold the parameters that `anchored` has described."""
-        of = {name: self.parameters[name.partition(".")[2]] for name in tensors}
-        self.tensors = {name: tensor.to(of[name].device) for name, tensor in tensors.items()}
+        """Hold what `anchored` has described: tensors of the shapes of the parameters, on their device."""
+        self.tensors = tensors
 
 
 class Anchor(_Held):

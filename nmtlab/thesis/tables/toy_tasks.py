@@ -1,6 +1,6 @@
 """Table `toy-tasks`: what recurrent systems learn without attention and with it, by the length of the sequence.
 
-Many test sequences are longer than any that is trained on. `nmtlab compare` splits the scores by length.
+Many test sequences are longer than any that is trained on.
 """
 
 from typing import get_args
