@@ -3,8 +3,9 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import unescape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -55,17 +56,17 @@ def heatmaps(
         links: token pairs to mark with a ring.
         layer, head: as of `shown_weights`.
     """
-    runs = list(dict.fromkeys(weights["run"]))
-    heads = [shown_weights(weights[weights["run"] == run], layer, head) for run in runs]
-    both = [(_ordered(matrix, "source"), _ordered(matrix, "target")) for matrix in heads]
+    runs, rows = zip(*weights.groupby("run", sort=False), strict=True)
+    both = [(tokens_in_order(of_run, "source"), tokens_in_order(of_run, "target")) for of_run in rows]
     sources, targets = ([_pieces(tokens) for tokens in side] for side in zip(*both, strict=True))
     grid = _grid(runs, sources, targets)
     tokens: dict[str, tuple[Side, list[str]]] = {}
     traces, layout, names = [], {}, []
-    for place, (run, matrix, (source, target)) in enumerate(zip(runs, heads, both, strict=True)):
+    for place, (run, of_run, (source, target)) in enumerate(zip(runs, rows, both, strict=True)):
         linked = sorted(links.get(run, ()) if isinstance(links, Mapping) else links)
         across, down = grid.domains(place)
         x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
+        matrix = shown_weights(of_run, layer, head)
         for trace in (_heatmap(matrix, source, target, look, not place), _rings(linked, not place and bool(linked))):
             traces.append(trace | {"xaxis": x, "yaxis": y})
         first = place % grid.columns == 0
@@ -74,8 +75,9 @@ def heatmaps(
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
         tokens |= {x: ("source", _tokens(source)), y: ("target", _tokens(target))}
         names.append(_RUN | {"text": name_in_lines(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
-    figure = go.Figure(traces, {**layout, "annotations": names})  # `make_subplots` takes longer than the decoding
-    return _framed(with_tokens(figure, tokens), grid, look.title)
+    frame = _frame(grid)
+    figure = go.Figure(traces, {**layout, **frame, "annotations": names})  # `make_subplots` takes longer than decoding
+    return dressed(with_tokens(figure, tokens), look.title, frame["height"])
 
 
 class _Grid(NamedTuple):
@@ -118,7 +120,7 @@ class _Grid(NamedTuple):
         return [left, min(1, left + self.width)], [max(0, top - self.heights[place] / self.whole), top]
 
 
-def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -> _Grid:
+def _grid(runs: Sequence[str], sources: list[list[str]], targets: list[list[str]]) -> _Grid:
     """Return a grid with enough space for the names of the runs and the labels of their source and target pieces."""
     gap = 30 if _alike(targets) else min(30 + _LETTER * _longest(targets), 200)
     needed = gap + _SLANTED * max(map(len, sources))
@@ -132,13 +134,12 @@ def _grid(runs: list[str], sources: list[list[str]], targets: list[list[str]]) -
     )  # fmt: skip
 
 
-def _framed(figure: go.Figure, grid: _Grid, title: str) -> go.Figure:
-    """Return a figure with space for its title and a legend beside it, at any height."""
+def _frame(grid: _Grid) -> dict[str, Any]:
+    """Return a layout with space for a title and a legend beside it, at any height."""
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
     top = {"yref": "container", "y": 1 - 14 / height, "yanchor": "top", "x": 1, "xanchor": "right"}
-    figure.update_layout(margin={"t": margin, "b": grid.below}, legend={"orientation": "h", **top})
-    return dressed(figure, title, height)
+    return {"margin": {"t": margin, "b": grid.below}, "height": height, "legend": {"orientation": "h", **top}}
 
 
 def _letters(width: float) -> int:
@@ -146,13 +147,12 @@ def _letters(width: float) -> int:
 
 
 def _heatmap(
-    weights: pd.DataFrame, source: pd.DataFrame, target: pd.DataFrame, look: Look, scale: bool
+    weights: np.ndarray, source: pd.DataFrame, target: pd.DataFrame, look: Look, scale: bool
 ) -> dict[str, object]:
     """Return the weights of one head between the tokens of both sides as a trace, with or without the colour scale."""
-    grid = weights.pivot(index="target_position", columns="source_position", values="weight")
     sources, targets = _facts(source), _facts(target)
     return {
-        "type": "heatmap", "z": grid.to_numpy(), "x": grid.columns, "y": grid.index,
+        "type": "heatmap", "z": weights, "x": np.arange(len(source)), "y": np.arange(len(target)),
         "zmin": look.low, "zmax": look.high,
         "customdata": [[[source, target] for source in sources] for target in targets],
         "colorscale": look.colours, "showscale": scale, "colorbar": _SCALE | {"title": {"text": look.unit}},
@@ -169,26 +169,34 @@ def _rings(linked: Sequence[tuple[int, int]], legend: bool) -> dict[str, object]
     }  # fmt: skip
 
 
-def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | None = None) -> pd.DataFrame:
-    """Return the weights of one run that are drawn: a row for each pair of tokens.
+def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | None = None) -> np.ndarray:
+    """Return the weights of one run that are drawn: (|y|, S).
 
     Args:
         weights: rows of `weights.attention`, of one run.
         layer: from 1; for a run with fewer layers, and if not given, its last.
         head: from 1; for a run with fewer heads, its last; the mean of all heads if not given.
     """
-    last, heads = weights["layer"].max(), weights["head"].max()
-    of_layer = weights[weights["layer"] == min(layer or last, last)]
+    layers, heads, target, source, weight = (
+        weights[name].to_numpy() for name in ("layer", "head", "target_position", "source_position", "weight")
+    )
+    drawn = layers == min(layer or layers.max(), layers.max())
     if head is not None:
-        return of_layer[of_layer["head"] == min(head, heads)]
-    means = of_layer.groupby(["target_position", "source_position"])["weight"].transform("mean")
-    return of_layer.assign(weight=means).query("head == 1")
+        drawn &= heads == min(head, heads.max())
+    shape = target.max() + 1, source.max() + 1
+    places = np.ravel_multi_index((target[drawn], source[drawn]), shape)
+    sums, counts = np.bincount(places, weight[drawn], np.prod(shape)), np.bincount(places, minlength=np.prod(shape))
+    return (sums / counts).reshape(shape)
 
 
-def _ordered(weights: pd.DataFrame, side: str) -> pd.DataFrame:
-    """Return the tokens of a side in order: `piece`, `count`, and whether it is `unknown` to the system."""
-    ordered = weights.drop_duplicates(f"{side}_position").sort_values(f"{side}_position")
-    return pd.DataFrame({fact: ordered[f"{side}_{fact}"] for fact in ("piece", "count", "unknown")})
+def tokens_in_order(weights: pd.DataFrame, side: Side) -> pd.DataFrame:
+    """Return the tokens of a side of one run in order: `piece`, `count`, and whether it is `unknown` to the system.
+
+    Args:
+        weights: rows of `weights.attention`, of one run.
+    """
+    _, first = np.unique(weights[f"{side}_position"].to_numpy(), return_index=True)
+    return pd.DataFrame({fact: weights[f"{side}_{fact}"].to_numpy()[first] for fact in ("piece", "count", "unknown")})
 
 
 def _facts(tokens: pd.DataFrame) -> list[str]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS
 from nmtlab.analysis.access.opened import RunOrSystem, opened
-from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps, shown_weights
+from nmtlab.analysis.attention.heatmap import Links, Look, heatmaps, shown_weights, tokens_in_order
 from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES
 from nmtlab.figures.words import listed
@@ -90,13 +90,10 @@ def peaks_finding(
         return ""
     parts = []
     for run, rows in weights.groupby("run", sort=False):
-        drawn = shown_weights(rows, layer, head).query("target_position < target_position.max()")
-        peak = drawn.loc[drawn.groupby("target_position")["weight"].idxmax()]
+        peak = shown_weights(rows, layer, head)[:-1].argmax(axis=1).tolist()
         linked = set(links.get(str(run), ()) if isinstance(links, Mapping) else links)
-        asked = {target for _, target in linked} or set(peak["target_position"])
-        found = {
-            pair for pair in zip(peak["source_position"], peak["target_position"], strict=True) if pair[1] in asked
-        }
+        asked = {target for _, target in linked} or set(range(len(peak)))
+        found = {(source, target) for target, source in enumerate(peak) if target in asked}
         first = sum(source == 0 for source, _ in found - linked)
         parts.append(f"{run} {f'{len(found & linked)} and ' if links else ''}{first} of {len(asked)}")
     where = "on an aligned token, and on the first instead" if links else "on the first token"
@@ -112,9 +109,14 @@ def peaks(weights: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row for each target token of each run: `run`, `target_piece`, `source_piece`, `weight`.
     """
-    drawn = pd.concat([shown_weights(rows) for _, rows in weights.groupby("run", sort=False)], ignore_index=True)
-    highest = drawn.groupby(["run", "target_position"], sort=False)["weight"].idxmax()
-    return drawn.loc[highest, ["run", "target_piece", "source_piece", "weight"]]
+    return pd.concat([_peaks(str(run), rows) for run, rows in weights.groupby("run", sort=False)], ignore_index=True)
+
+
+def _peaks(run: str, rows: pd.DataFrame) -> pd.DataFrame:
+    matrix = shown_weights(rows)
+    source, target = (tokens_in_order(rows, side)["piece"].to_numpy() for side in ("source", "target"))
+    pieces = {"target_piece": target, "source_piece": source[matrix.argmax(axis=1)]}
+    return pd.DataFrame({"run": run, **pieces, "weight": matrix.max(axis=1)})
 
 
 ATTENTION = Analysis(

@@ -9,6 +9,7 @@ import anywidget
 import pandas as pd
 import traitlets
 
+from nmtlab.analysis.attention.heatmap import tokens_in_order
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.links import links_of_token
 from nmtlab.dashboards.widgets.chart import Chart
@@ -157,10 +158,11 @@ def lines_of(weights: pd.DataFrame) -> list[Line]:
         weights: rows of `attention`, with their `run`.
     """
     found = []
+    by_run = list(weights.groupby("run", sort=False))
     for side in get_args(Side):
         tokens: dict[tuple[str, ...], list[str]] = {}
-        for run, rows in weights.drop_duplicates(["run", f"{side}_position"]).groupby("run", sort=False):
-            tokens.setdefault(tuple(rows.sort_values(f"{side}_position")[f"{side}_piece"]), []).append(str(run))
+        for run, rows in by_run:
+            tokens.setdefault(tuple(tokens_in_order(rows, side)["piece"]), []).append(str(run))
         names = [side if len(tokens) == 1 else f"{side}, {', '.join(runs)}" for runs in tokens.values()]
         found += [Line(name, side, pieces) for name, pieces in zip(names, tokens, strict=True)]
     return found

@@ -1,6 +1,7 @@
 """Attention interventions: set an attention weight by hand and decode again from there."""
 
 import ipywidgets as widgets
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.findings import legible
@@ -81,7 +82,7 @@ def telling_move(weights: pd.DataFrame) -> tuple[int, int]:
     Args:
         weights: rows of `attention` of one run; the ends of both sentences are left out if there is anything else.
     """
-    drawn = shown_weights(weights).pivot(index="target_position", columns="source_position", values="weight")
-    words = drawn.iloc[: max(1, len(drawn) - 1), : max(1, drawn.shape[1] - 1)]
-    position = words.max(axis=1).idxmin()
-    return int(position), int(words.loc[position].nlargest(2).index[-1])
+    drawn = shown_weights(weights)
+    words = drawn[: max(1, len(drawn) - 1), : max(1, drawn.shape[1] - 1)]
+    position = words.max(axis=1).argmin()
+    return int(position), int(np.argsort(-words[position], kind="stable")[:2][-1])
