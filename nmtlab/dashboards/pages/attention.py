@@ -120,11 +120,11 @@ class AttentionPage(Page):
         }  # fmt: skip
         pair, explained, drawn = {*self.sentences.inputs, "target"}, self.explained.state.keys(), {"layer", "head"}
         sections = [
-            Section(("selected", "show"), (), lambda: self.explained.follow(self.selection.token)),
             *self.sentences.sections,
             Section(("runs", "text"), (), self._let_go),
             Section(pair, (self.selection, self.hint), self._read_pair),
             Section(pair | {"show"}, (), self._offer),
+            Section(("selected", "show"), (), lambda: self.explained.follow(self.selection.token)),
             Section(pair | explained | drawn, (self.answer, self.chart, self.work), self._draw),
             Section(("runs", "text"), (self.counting, self.where, self.strip, self.measured), self._start_counting),
             Section(("runs", "text"), (self.finder,), self._find),

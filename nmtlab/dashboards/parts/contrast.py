@@ -37,12 +37,14 @@ class ContrastControls(widgets.HBox):
         return self.method == "attention"
 
     def offer(self, weights: pd.DataFrame) -> None:
-        """Offer the target tokens of the first run.
+        """Offer the target tokens of the first run, if the heatmaps show contributions.
 
         Args:
             weights: attention of all runs, with their `run`, as from `ATTENTION.among`.
         """
         show_if(not self.is_attention, self)
+        if self.is_attention:
+            return
         tokens = weights.drop_duplicates(["run", "target_position"])
         self._pieces = {run: rows["target_piece"].tolist() for run, rows in tokens.groupby("run", sort=False)}
         first = next(iter(self._pieces.values()))
