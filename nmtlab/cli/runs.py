@@ -12,7 +12,7 @@ import typer
 from nmtlab.analysis.access.needs import NEURAL, check_needs
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.answer import Answer, Json, print_answer
-from nmtlab.cli.options import Threads, open_text, run_recipe
+from nmtlab.cli.options import Threads, check_belongs, open_text, run_recipe
 from nmtlab.cli.runs_list import NOT_EVALUATED
 from nmtlab.cli.tables import print_table
 from nmtlab.errors import NmtlabError, RunError
@@ -329,18 +329,30 @@ def average(
 def prune(
     of: Annotated[str, typer.Argument(metavar="RUN", help="A run with weights.")],
     name: Annotated[str, typer.Option(help="Name of the new run.")],
-    share: Annotated[float, typer.Option(help="Share of the values to set to 0, above 0 and below 1.")],
+    share: Annotated[
+        float | None, typer.Option(help="Share of the values to set to 0, the smallest ones; above 0 and below 1.")
+    ] = None,
+    rank: Annotated[
+        float | None, typer.Option(help="Share of the singular values to keep, the largest ones; above 0 and below 1.")
+    ] = None,
     blind: Annotated[
         bool, typer.Option("--blind", help="Prune the smallest values of all matrices together, not a share of each.")
     ] = False,
 ) -> None:
-    """Make a run like another, without the smallest values of its matrices: vectors stay as they are."""
+    """Make a run like another, without the smallest values or singular values of its matrices.
+
+    Vectors stay as they are.
+    """
+    if (share is None) == (rank is None):
+        raise NmtlabError("runs prune: give one of --share and --rank", "for example --share 0.4")
+    check_belongs("--share", share, {"--blind": blind or None})
     workspace = Workspace.find()
     run = open_run(of, workspace)
 
-    from nmtlab.training.derived import prune_run  # after the name is checked: it loads torch
+    from nmtlab.training.derived import cut_run, prune_run  # after the name is checked: it loads torch
 
-    made = prune_run(run, workspace.run_folder(name), share, blind)
+    folder = workspace.run_folder(name)
+    made = prune_run(run, folder, share, blind) if share is not None else cut_run(run, folder, rank or 0.0)
     print(f"run {made.name}: {made.log.made_of}")
     print(f"next: nmtlab evaluate {made.name} --split dev")
 

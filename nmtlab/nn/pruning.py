@@ -1,4 +1,4 @@
-"""Magnitude pruning: weights whose smallest values are 0 (See, Luong and Manning 2016).
+"""Lighter weights: the smallest values at 0 (See, Luong and Manning 2016), or a lower rank.
 
 Values are those that are stored: of a fixed norm or of a normalised weight, they are normalised again when it is used.
 """
@@ -35,6 +35,43 @@ def _together(weights: Mapping[str, Tensor], names: list[str], share: float) -> 
     values[smallest] = 0
     parts = values.split([weights[name].numel() for name in names])
     return {name: part.view_as(weights[name]) for name, part in zip(names, parts, strict=True)}
+
+
+def truncated(weights: Mapping[str, Tensor], share: float, among: Collection[str] | None = None) -> dict[str, Tensor]:
+    """Return weights whose matrices are the nearest ones of a lower rank (Eckart and Young 1936).
+
+    Args:
+        weights: by name; vectors stay as they are, and a tensor of more dimensions counts as a matrix of its first.
+        share: of the singular values that each matrix keeps, above 0 and up to 1; at least one.
+        among: names of the matrices; all if not given.
+    """
+    names = [name for name, one in weights.items() if one.dim() > 1 and (among is None or name in among)]
+    return {**weights, **{name: _nearest(weights[name], share) for name in names}} if share < 1 else dict(weights)
+
+
+def _nearest(weight: Tensor, share: float) -> Tensor:
+    left, values, right = torch.linalg.svd(widened(weight).flatten(1), full_matrices=False)
+    rank = kept_rank(weight, share)
+    return (left[:, :rank] * values[:rank] @ right[:rank]).to(weight.dtype).view_as(weight)
+
+
+def kept_rank(weight: Tensor, share: float) -> int:
+    """Return how many singular values of a matrix a share of them is, at least one."""
+    return max(1, round(share * min(weight.flatten(1).shape)))
+
+
+def share_stored(weights: Mapping[str, Tensor], share: float, among: Collection[str] | None = None) -> float:
+    """Return the numbers that matrices need as two factors each, or whole where that is less, relative to whole ones.
+
+    Args:
+        weights, share, among: as of `truncated`; the numbers are those of all matrices.
+    """
+    matrices = {name: one.flatten(1) for name, one in weights.items() if one.dim() > 1}
+    needed = 0
+    for name, one in matrices.items():
+        factors = kept_rank(one, share) * sum(one.shape) if among is None or name in among else one.numel()
+        needed += min(factors, one.numel())
+    return needed / sum(one.numel() for one in matrices.values()) if matrices else float("nan")
 
 
 def share_of_zeros(weights: Mapping[str, Tensor]) -> float:

@@ -152,7 +152,10 @@ class Recipe(Section):
 def _going_on_problem(recipe: Recipe) -> str:
     """Return why what holds a continued run near its parent does not fit the recipe; empty if it does."""
     transfer, training = recipe.transfer, recipe.training
-    holding = {"transfer.anchor": transfer.anchor != "none", "transfer.tune_out": transfer.tune_out > 0}
+    holding = {
+        "transfer.anchor": transfer.anchor != "none", "transfer.tune_out": transfer.tune_out > 0,
+        "transfer.keep_zeros": transfer.keep_zeros,
+    }  # fmt: skip
     needed = holding | {"transfer.keep_optimiser": transfer.keep_optimiser}
     if transfer.anchor == "none" and transfer.anchor_weight != type(transfer).model_fields["anchor_weight"].default:
         return "transfer.anchor_weight is set, but transfer.anchor is none; set that to l2 or ewc, or leave out both"
@@ -167,6 +170,8 @@ def _going_on_problem(recipe: Recipe) -> str:
             return f"{field} is of a parent's weights, which model.lora_rank leaves as they are; leave out one of them"
     if (holds := next((field for field, is_set in holding.items() if is_set), "")) and "tune" not in transfer.uses:
         return f"{holds} holds what is trained of the parent, which is nothing; leave it out, or tune some part"
+    if transfer.keep_zeros and transfer.keep_optimiser:
+        return "transfer.keep_zeros: a kept optimiser moves what was 0; set transfer.keep_optimiser=false"
     if training.teacher and not training.teacher_weight:
         return "training.teacher is named, but training.teacher_weight is 0; set it to 0.01, or leave out the teacher"
     if training.teacher_weight and not (training.teacher or transfer.continued):

@@ -43,6 +43,9 @@ class TransferSettings(Section):
     tune_out: float = Field(0.0, ge=0, lt=1)
     """Share of what each weight has changed since the parent that an update leaves out, by dropout."""
 
+    keep_zeros: bool = False
+    """Values that are 0 in a continued parent's matrices stay 0, as in a pruned run."""
+
     source_types: Literal["shared", "random"] = "shared"
     """Source types of the parent keep their vectors, or each gets that of a random type (Zoph et al. 2016)."""
 

@@ -137,6 +137,12 @@ class _Pruned(_Facts):
     weights: str | None
 
 
+class _Cut(_Facts):
+    run: str
+    share: float
+    weights: str | None
+
+
 class _End(_Facts):
     kind: Literal["end"]
     step: NonNegativeInt
@@ -144,6 +150,7 @@ class _End(_Facts):
     seconds: float
     mean_of: _MeanOf | None = None
     pruned: _Pruned | None = None
+    cut: _Cut | None = None
 
 
 class MetricsLine(RootModel):

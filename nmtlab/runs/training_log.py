@@ -55,6 +55,8 @@ class TrainingLog:
         if made := last.get("pruned"):
             of = "all values of its matrices together" if made["blind"] else "the values of each of its matrices"
             return printable(f"{made['run']} without the smallest {100 * made['share']:g} % of {of}")
+        if made := last.get("cut"):
+            return printable(f"{made['run']} with {100 * made['share']:g} % of the singular values of each matrix")
         return ""
 
     def gradient_norms(self) -> pd.DataFrame:

@@ -1,7 +1,8 @@
-"""What keeps a training near its parent's weights: penalties on leaving them, and tune-out."""
+"""What keeps a training near its parent's weights: penalties on leaving them, tune-out, and zeros that stay."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -101,6 +102,31 @@ class TuneOut(_Held):
                     parameter.copy_(values)
                     if parameter.grad is not None:
                         parameter.grad.mul_(masks[name]).div_(1 - self.share)
+
+
+class Zeros:
+    """The values that are 0 in the matrices of a pruned run, and stay 0 (See, Luong and Manning 2016).
+
+    A matrix that is 0 everywhere has just been drawn, as those of adapters, and holds none.
+
+    Args:
+        parameters: the model's trained parameters, by name, which have their first values when `hold` is first called.
+    """
+
+    def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
+        self.parameters = parameters
+
+    @torch.no_grad()
+    def hold(self) -> None:
+        """Remove their part from the gradients; without momentum from before, an update leaves them where they are."""
+        for name, zeros in self._zeros.items():
+            if (gradient := self.parameters[name].grad) is not None:
+                gradient.masked_fill_(zeros, 0)
+
+    @cached_property
+    def _zeros(self) -> dict[str, Tensor]:
+        zeros = {name: parameter.detach() == 0 for name, parameter in self.parameters.items() if parameter.dim() > 1}
+        return {name: some for name, some in zeros.items() if some.any() and not some.all()}
 
 
 def anchor_of(settings: TransferSettings, model: nn.Module) -> Anchor | None:

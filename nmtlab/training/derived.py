@@ -1,4 +1,4 @@
-"""Runs whose weights come from those of another: the mean of checkpoints that it kept, or less its smallest values."""
+"""Runs whose weights come from those of another: the mean of checkpoints that it kept, or lighter ones."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.nn.low_rank import merged
-from nmtlab.nn.pruning import pruned
+from nmtlab.nn.pruning import pruned, truncated
 from nmtlab.runs.log import write_log
 from nmtlab.runs.origin import IMPORTED
 from nmtlab.runs.run import INHERITANCE, TABLE, Run
@@ -58,11 +58,35 @@ def prune_run(run: Run, folder: Path, share: float, blind: bool = False) -> Run:
         NmtlabError: no such share.
         RunError: the run has no weights, or the new run exists.
     """
-    if not 0 < share < 1:
-        raise NmtlabError(f"share {share:g}: not above 0 and below 1", "give one such as 0.4")
+    _check_share(share)
     weights, facts = run.checkpoints.weights()
     origin = {"run": run.name, "share": share, "blind": blind, "weights": run.checkpoints.digest}
     return _derived(run, folder, pruned(merged(weights), share, blind), facts["step"], {"pruned": origin})
+
+
+def cut_run(run: Run, folder: Path, share: float) -> Run:
+    """Make a run whose matrices are those of another one at a lower rank (`nmtlab.nn.pruning`); its log says so.
+
+    They are stored whole: the run shows what a cut costs, and is not smaller. Low-rank changes are merged before.
+
+    Args:
+        run: with weights.
+        folder: of the new run.
+        share: of the singular values of each matrix that are kept, above 0 and below 1.
+
+    Raises:
+        NmtlabError: no such share.
+        RunError: the run has no weights, or the new run exists.
+    """
+    _check_share(share)
+    weights, facts = run.checkpoints.weights()
+    origin = {"run": run.name, "share": share, "weights": run.checkpoints.digest}
+    return _derived(run, folder, truncated(merged(weights), share), facts["step"], {"cut": origin})
+
+
+def _check_share(share: float) -> None:
+    if not 0 < share < 1:
+        raise NmtlabError(f"share {share:g}: not above 0 and below 1", "give one such as 0.4")
 
 
 def _derived(run: Run, folder: Path, weights: Mapping[str, Tensor], step: int, origin: Mapping[str, Any]) -> Run:

@@ -16,7 +16,7 @@ from nmtlab.recipe import Recipe
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import UNK
-from nmtlab.training.anchors import Anchor, TuneOut
+from nmtlab.training.anchors import Anchor, TuneOut, Zeros
 from nmtlab.training.metrics import Update
 from nmtlab.training.objective import Loss, training_objective
 from nmtlab.training.optimisers import optimiser_for
@@ -58,6 +58,7 @@ class Stepper:
         self.weights = minimised.weights | ({anchor.name: anchor.weight} if anchor else {})
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.zeros = Zeros(self.parameters) if recipe.transfer.keep_zeros else None
         self.objective: Callable[[Batch[Tensor]], Loss] = compiled
         self.no_sync: Callable[[], AbstractContextManager] = nullcontext
         if group.size > 1:
@@ -85,6 +86,8 @@ class Stepper:
                     losses.append(self._backward(batch, tokens))
         if self.anchor:
             losses.append(self.anchor.pull(tokens / self.group.size))
+        if self.zeros:
+            self.zeros.hold()
         norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip_norm)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = rate

@@ -7,7 +7,17 @@ import pandas as pd
 import pytest
 from support.foreign_folder import write_marian
 
-from nmtlab.analysis.lexical.pruning import EDGES, EVERY, PRUNING, SHARES, at_share, losses, lost, pruning_figure
+from nmtlab.analysis.lexical.pruning import (
+    EDGES,
+    EVERY,
+    PRUNING,
+    SHARES,
+    at_share,
+    cut_losses,
+    lost,
+    pruning_figure,
+    pruning_losses,
+)
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation import bleu
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
@@ -17,7 +27,7 @@ from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.text.segmentation.vocabulary import UNK
-from nmtlab.training.derived import prune_run
+from nmtlab.training.derived import cut_run, prune_run
 
 SAMPLE = 4
 
@@ -29,7 +39,8 @@ def run(trained) -> Run:
 
 @pytest.fixture(scope="session")
 def found(run, tiny_corpus) -> pd.DataFrame:
-    return pd.DataFrame([row for rows in losses(run, tiny_corpus, "dev", SAMPLE) for row in rows]).assign(run="run")
+    rows = [row for rows in pruning_losses(run, tiny_corpus, "dev", SAMPLE) for row in rows]
+    return pd.DataFrame(rows).assign(run="run")
 
 
 def forced(run: Run, corpus) -> tuple[np.ndarray, list[str]]:
@@ -60,18 +71,18 @@ def test_where_all_matrices_are_pruned_the_numbers_are_those_of_the_pruned_run(
     drawn = draw_sample(tiny_corpus, "dev", SAMPLE)
     texts = [one.text for one in open_model(other).translate(drawn.sources)]
     assert rows.loc[EVERY, "bleu"] == pytest.approx(bleu(texts, [drawn.targets]).value)
-    assert rows.loc[EVERY, "zeros"] == pytest.approx(share, abs=0.01)
+    assert rows.loc[EVERY, "saved"] == pytest.approx(share, abs=0.01)
 
 
 def test_word_vectors_and_the_network_are_all_matrices_between_them(found):
-    zeros = found.drop_duplicates(["pruned", "share"]).pivot(index="share", columns="pruned", values="zeros")
-    assert (zeros["words"] + zeros["network"]).tolist() == pytest.approx(zeros["all"].tolist(), abs=1e-9)
-    assert (zeros.loc[0.9, ["words", "network"]] > 0).all()
+    saved = found.drop_duplicates(["pruned", "share"]).pivot(index="share", columns="pruned", values="saved")
+    assert (saved["words"] + saved["network"]).tolist() == pytest.approx(saved["all"].tolist(), abs=1e-9)
+    assert (saved.loc[0.9, ["words", "network"]] > 0).all()
     assert found[found["pruned"] != "all"]["bleu"].isna().all()
 
 
 def test_a_computation_that_was_cut_off_goes_on_where_it_ended(found, run, tiny_corpus):
-    last = [row for rows in losses(run, tiny_corpus, "dev", SAMPLE, start=3 * len(SHARES) - 1) for row in rows]
+    last = [row for rows in pruning_losses(run, tiny_corpus, "dev", SAMPLE, start=3 * len(SHARES) - 1) for row in rows]
     pd.testing.assert_frame_equal(pd.DataFrame(last).assign(run="run"), found.tail(len(last)).reset_index(drop=True))
 
 
@@ -97,8 +108,21 @@ def test_an_imported_model_without_its_smallest_weights_is_an_imported_one(works
     assert light.origin.imported == imported.origin.imported
 
 
+@pytest.mark.full
+def test_at_a_lower_rank_the_numbers_are_those_of_the_run_that_was_cut(run, tiny_corpus, tmp_path):
+    rows = pd.DataFrame([row for rows in cut_losses(run, tiny_corpus, "dev", SAMPLE) for row in rows])
+    rows = rows[(rows["pruned"] == "all") & (rows["frequency"] == EVERY)].set_index("share")
+    values, _ = forced(cut_run(run, tmp_path / "cut", 0.4), tiny_corpus)
+    assert rows.loc[0.6, "log_prob"] == pytest.approx(values.mean(), abs=1e-5)
+    assert rows.loc[0.0, "log_prob"] == pytest.approx(forced(run, tiny_corpus)[0].mean(), abs=1e-5)
+    assert rows.loc[0.0, "saved"] == 0
+    assert rows["saved"].is_monotonic_increasing
+
+
 @pytest.mark.parametrize("share", [0, 1, -0.1, math.nan])
 def test_a_share_that_prunes_nothing_or_everything_is_refused(share, run, tmp_path):
     with pytest.raises(NmtlabError, match="not above 0 and below 1; give one such as"):
         prune_run(run, tmp_path / "none", share)
+    with pytest.raises(NmtlabError, match="not above 0 and below 1; give one such as"):
+        cut_run(run, tmp_path / "none", share)
     assert not (tmp_path / "none").exists()

@@ -81,4 +81,17 @@ def test_a_run_without_its_smallest_weights_is_a_complete_run(nmtlab, data):
     refused = nmtlab("runs", "prune", "whole", "--share", 40, "--name", "none")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "share 40: not above 0 and below 1; give one such as 0.4" in refused.err
+    assert "give one of --share and --rank" in nmtlab("runs", "prune", "whole", "--name", "none").err
+    assert (
+        "--blind: belongs to --share"
+        in nmtlab("runs", "prune", "whole", "--rank", 0.4, "--blind", "--name", "none").err
+    )
     assert not (data / "runs/none").exists()
+
+
+def test_a_run_of_a_lower_rank_is_a_complete_run(nmtlab, data):
+    said = nmtlab("runs", "prune", "whole", "--rank", 0.25, "--name", "low")
+    made = "whole with 25 % of the singular values of each matrix"
+    assert said == (0, f"run low: {made}\nnext: nmtlab evaluate low --split dev\n", "")
+    assert nmtlab("translate", "low", stdin=TEXT).code == 0
+    assert nmtlab("runs", "show", "low").out.startswith(f"run low: {made}\n")

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.utils import prune
 
-from nmtlab.nn.pruning import pruned, share_of_zeros
+from nmtlab.nn.pruning import kept_rank, pruned, share_of_zeros, share_stored, truncated
 
 
 def drawn(dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
@@ -67,3 +67,33 @@ def test_of_equal_values_the_first_go_and_a_larger_share_takes_those_of_a_smalle
 def test_the_share_of_zeros_is_of_matrices_alone():
     assert share_of_zeros({"w": torch.tensor([[0.0, 1.0]]), "b": torch.zeros(5)}) == 0.5
     assert share_of_zeros({"b": torch.zeros(5)}) != share_of_zeros({"b": torch.zeros(5)})
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_lower_rank_is_the_nearest_there_is(share):
+    weights = {name: one.double() for name, one in drawn().items()}
+    found = truncated(weights, share)
+    for name in ("a.weight", "b.weight"):
+        whole, lower = weights[name].flatten(1), found[name].flatten(1)
+        rank = max(1, round(share * min(whole.shape)))
+        values = torch.linalg.svdvals(whole)
+        assert torch.linalg.matrix_rank(lower) == rank == kept_rank(weights[name], share)
+        assert torch.dist(whole, lower).item() == pytest.approx(values[rank:].square().sum().sqrt().item(), abs=1e-12)
+    assert torch.equal(found["a.bias"], weights["a.bias"])
+
+
+def test_all_singular_values_are_the_weights_themselves_and_others_than_the_named_ones_stay():
+    weights = drawn(torch.bfloat16)
+    assert all(torch.equal(one, weights[name]) for name, one in truncated(weights, 1.0).items())
+    found = truncated(weights, 0.5, among=["b.weight"])
+    assert torch.equal(found["a.weight"], weights["a.weight"])
+    assert not torch.equal(found["b.weight"], weights["b.weight"])
+    assert found["b.weight"].dtype == torch.bfloat16
+
+
+def test_factors_take_fewer_numbers_only_at_a_low_rank():
+    weights = {"w": torch.zeros(10, 40), "v": torch.zeros(4, 4), "b": torch.zeros(9)}
+    assert share_stored(weights, 1.0) == 1
+    assert share_stored(weights, 0.5) == (5 * (10 + 40) + 16) / 416
+    assert share_stored(weights, 0.5, among=["v"]) == 1
+    assert share_stored(weights, 0.25, among=["v"]) == (400 + 8) / 416

@@ -1,11 +1,11 @@
-"""What does a model lose with its smallest weights, and which words go first? (See, Luong and Manning 2016)
+"""What does a model lose with its smallest weights, or at a lower rank, and which words go first?
 
 If norms of word vectors grow with frequency (thesis 3.2.1), pruning by magnitude takes the vectors of rare words first,
 unless their norm is fixed.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -25,7 +25,7 @@ from nmtlab.models.build import use_weights
 from nmtlab.models.interface import TranslationModel
 from nmtlab.models.parts import vocabulary_side
 from nmtlab.nn.low_rank import merged
-from nmtlab.nn.pruning import pruned, share_of_zeros
+from nmtlab.nn.pruning import pruned, share_of_zeros, share_stored, truncated
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
@@ -37,10 +37,10 @@ from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.translation import Translator
 
 SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""Shares of the values of each matrix that are set to 0."""
+"""Shares of the values of each matrix that are set to 0, or of its singular values."""
 
 PRUNED = {"all": "all matrices", "words": "word vectors", "network": "the network between them"}
-"""What is pruned, by its key; word vectors are every table with a row for each type."""
+"""What is made lighter, by its key; word vectors are every table with a row for each type."""
 
 EDGES = (0, 5, 20, 100)
 """Lower bounds of the training frequency of tokens, wide enough for tokens of each in a small sample."""
@@ -57,7 +57,7 @@ PUBLISHED = 0.4
 """The share that See, Luong and Manning (2016) prune at hardly any loss, from a model of 216 M weights."""
 
 
-def losses(
+def pruning_losses(
     run: Run,
     corpus: ParallelCorpus,
     split: str = "test",
@@ -79,24 +79,71 @@ def losses(
 
     Yields:
         A row for all tokens and one for each bucket of `EDGES` that has some, UNKs being in none: `pruned`, a key of
-        `PRUNED`; `share` of their values; `zeros`, the share of those of all matrices that are then 0; `frequency` of
-        the tokens in the training text, `all` for all; `tokens` of the references, without EOS; `log_prob`, their mean,
-        in nats; and `bleu` (sacrebleu) with the run's search, in the row for all tokens where all matrices are pruned,
-        else NaN.
+        `PRUNED`; `share` of their values; `saved`, the share of the numbers of all matrices that need not be stored
+        then; `frequency` of the tokens in the training text, `all` for all; `tokens` of the references, without EOS;
+        `log_prob`, their mean, in nats; and `bleu` (sacrebleu) with the run's search, in the row for all tokens where
+        all matrices are pruned, else NaN.
 
     Raises:
         CorpusError: no such split, or other languages.
         RunError: a phrase-based run, or one without weights or counts.
     """
+    yield from _losses(_pruned, run, corpus, split, sample, machine, start)
+
+
+def cut_losses(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    sample: int | None = 200,
+    machine: MachineSettings | None = None,
+    start: int = 0,
+) -> Iterator[list[Row]]:
+    """Yield, for each part of a run's weights and each of `SHARES`, what the model loses at a lower rank.
+
+    Each matrix loses the same share of its singular values, the smallest ones; it is stored as two factors, or whole
+    where that takes less.
+
+    Args:
+        run, corpus, split, sample, machine, start: as of `pruning_losses`.
+
+    Yields:
+        Rows of `pruning_losses`; `share` is one of singular values.
+    """
+    yield from _losses(_cut, run, corpus, split, sample, machine, start)
+
+
+Lighter = tuple[dict[str, Tensor], float]
+"""Weights, and the share of the numbers of their matrices that need not be stored."""
+
+
+def _pruned(weights: Mapping[str, Tensor], share: float, names: Collection[str]) -> Lighter:
+    found = pruned(weights, share, among=names)
+    return found, share_of_zeros(found)
+
+
+def _cut(weights: Mapping[str, Tensor], share: float, names: Collection[str]) -> Lighter:
+    return truncated(weights, 1 - share, names), 1 - share_stored(weights, 1 - share, names)
+
+
+def _losses(
+    lighten: Callable[[Mapping[str, Tensor], float, Collection[str]], Lighter],
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str,
+    sample: int | None,
+    machine: MachineSettings | None,
+    start: int,
+) -> Iterator[list[Row]]:
     run = in_direction(run, corpus)
     system, weights = open_model(run, machine=machine), merged(run.checkpoints.weights()[0])
     drawn = draw_sample(corpus, split, sample)
     references = [drawn.of(lines) for lines in corpus.references(split)]
     scored = bleu_metric(default_tokenizer(corpus.target))
     for part, share in list(product(PRUNED, SHARES))[start:]:
-        lighter = pruned(weights, share, among=_names(weights, part))
+        lighter, saved = lighten(weights, share, _names(weights, part))
         use_weights(system.model, {name: one.to(system.model.device) for name, one in lighter.items()})
-        setting = {"pruned": part, "share": share, "zeros": share_of_zeros(lighter)}
+        setting = {"pruned": part, "share": share, "saved": saved}
         score = math.nan
         if part == "all":
             score = scored.corpus_score([one.text for one in system.translate(drawn.sources)], references).score
@@ -132,7 +179,11 @@ def _log_probs(system: Translator[TranslationModel], pairs: Sequence[Pair]) -> l
 
 
 def lost(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `losses`, with their `run`, and the `loss` of a token, in nats, against no pruning."""
+    """Return losses, with their `run`, and the `loss` of a token, in nats, against the whole model.
+
+    Args:
+        found: rows of `pruning_losses` or `cut_losses`, with their `run`.
+    """
     keys = ["run", "pruned", "frequency"]
     whole = found[found["share"] == 0].set_index(keys)["log_prob"].rename("whole")
     return found.join(whole, on=keys).assign(loss=lambda rows: rows["whole"] - rows["log_prob"]).drop(columns="whole")
@@ -142,14 +193,14 @@ def at_share(found: pd.DataFrame, share: float = SHOWN) -> pd.DataFrame:
     """Return what each run loses, by what is pruned and by the frequency of tokens, at one of `SHARES`.
 
     Args:
-        found: rows of `losses`, with their `run`.
+        found: as of `lost`.
 
     Returns:
-        A row for each run and part: `run`, `pruned`, `share`, `zeros`, `bleu`, and for each frequency the `loss` of a
+        A row for each run and part: `run`, `pruned`, `share`, `saved`, `bleu`, and for each frequency the `loss` of a
         token in nats.
     """
     rows = lost(found)[lambda rows: rows["share"] == share]
-    keys = ["run", "pruned", "share", "zeros"]
+    keys = ["run", "pruned", "share", "saved"]
     scores = rows.groupby(keys, sort=False)["bleu"].max()
     wide = rows.pivot_table("loss", keys, "frequency", sort=False, dropna=False).reindex(
         columns=[EVERY, *bucket_names(EDGES)]
@@ -161,9 +212,19 @@ def pruning_figure(found: pd.DataFrame, share: float = SHOWN) -> go.Figure:
     """Draw BLEU against the share of pruned values, and what tokens lose by their frequency where so many are pruned.
 
     Args:
-        found: rows of `losses`, with their `run`.
+        found: rows of `pruning_losses`, with their `run`.
         share: one of `SHARES`.
     """
+    return _figure(found, share, "values pruned from", "pruned", "What is lost with the smallest weights")
+
+
+def cut_figure(found: pd.DataFrame, share: float = SHOWN) -> go.Figure:
+    """Draw rows of `cut_losses` as `pruning_figure` draws those of pruning."""
+    return _figure(found, share, "singular values cut from", "cut", "What is lost at a lower rank")
+
+
+def _figure(found: pd.DataFrame, share: float, taken: str, done: str, title: str) -> go.Figure:
+    """Draw rows of either kind: what is `taken` from every matrix, and how it is then `done`."""
     figure = make_subplots(cols=2, horizontal_spacing=0.12)
     style, rows = styles(found["run"], SOLID), lost(found)
     scores = rows[(rows["pruned"] == "all") & (rows["frequency"] == EVERY)]
@@ -171,7 +232,7 @@ def pruning_figure(found: pd.DataFrame, share: float = SHOWN) -> go.Figure:
         figure.add_scatter(
             x=100 * of_run["share"], y=of_run["bleu"], mode="lines+markers", name=name_in_lines(run),
             legendgroup=str(run), line=style[str(run)],
-            hovertemplate=f"%{{x:.0f}} % pruned: %{{y:.1f}} BLEU<extra>{name_in_lines(run)}</extra>", row=1, col=1,
+            hovertemplate=f"%{{x:.0f}} % {done}: %{{y:.1f}} BLEU<extra>{name_in_lines(run)}</extra>", row=1, col=1,
         )  # fmt: skip
     some = rows[(rows["share"] == share) & (rows["pruned"] != "all") & (rows["frequency"] != EVERY)]
     for (run, part), of_run in some.groupby(["run", "pruned"], sort=False):
@@ -183,18 +244,26 @@ def pruning_figure(found: pd.DataFrame, share: float = SHOWN) -> go.Figure:
             f"{name_in_lines(f'{run}: {PRUNED[str(part)]}')}</extra>",
             row=1, col=2,
         )  # fmt: skip
-    figure.update_xaxes(title_text="values pruned from every matrix (%)", col=1)
+    figure.update_xaxes(title_text=f"{taken} every matrix (%)", col=1)
     figure.update_yaxes(title_text="BLEU", rangemode="tozero", col=1)
     figure.update_xaxes(
         title_text="frequency of the token in training", type="category", categoryorder="array",
         categoryarray=bucket_names(EDGES), col=2,
     )  # fmt: skip
-    figure.update_yaxes(title_text=f"loss of a token with {percent(share)} pruned (nats)", col=2)
+    figure.update_yaxes(title_text=f"loss of a token with {percent(share)} {done} (nats)", col=2)
     figure.update_layout(legend=BELOW, margin_b=130)
-    return dressed(figure, "What is lost with the smallest weights, and by which words", 480)
+    return dressed(figure, f"{title}, and by which words", 480)
 
 
-def _said(found: pd.DataFrame) -> str:
+def _pruning_finding(found: pd.DataFrame) -> str:
+    return _said(found, "values")
+
+
+def _cut_finding(found: pd.DataFrame) -> str:
+    return _said(found, "singular values")
+
+
+def _said(found: pd.DataFrame, what: str) -> str:
     """Say what 40 % of all values are worth in BLEU, and whether rare or frequent words lose more."""
     if found.empty:
         return ""
@@ -208,19 +277,31 @@ def _said(found: pd.DataFrame) -> str:
             for one in (*some[:1].itertuples(), *some[-1:].itertuples())
         ]
         words += [f"{run} {' and '.join(each)}"] if each else []
-    said = f"Without the smallest {percent(PUBLISHED)} of all values BLEU changes: {listed(scores)}."
+    said = f"Without the smallest {percent(PUBLISHED)} of all {what} BLEU changes: {listed(scores)}."
     lost_by = f" Without {percent(SHOWN)} of those of word vectors, a token loses, in nats: {listed(words, '; ')}."
     return said + lost_by if words else said
 
 
 PRUNING = Analysis(
     "What does a model lose with its smallest weights, and which words go first?",
-    losses,
+    pruning_losses,
     source="See, Luong and Manning 2016",
     needs=(*DECODING, COUNTS),
-    version=1,
-    columns=("pruned", "share", "zeros", "frequency", "tokens", "log_prob", "bleu"),
+    version=2,
+    columns=("pruned", "share", "saved", "frequency", "tokens", "log_prob", "bleu"),
     table=at_share,
     figure=pruning_figure,
-    finding=_said,
+    finding=_pruning_finding,
+)
+
+CUT = Analysis(
+    "What does a model lose at a lower rank, and which words go first?",
+    cut_losses,
+    source="Eckart and Young 1936; survey 16",
+    needs=PRUNING.needs,
+    version=1,
+    columns=PRUNING.columns,
+    table=at_share,
+    figure=cut_figure,
+    finding=_cut_finding,
 )

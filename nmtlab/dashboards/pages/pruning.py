@@ -1,12 +1,13 @@
-"""What models lose with their smallest weights."""
+"""What models lose with their smallest weights, or at a lower rank."""
 
 from collections.abc import Iterator
 
 import ipywidgets as widgets
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.findings import percent
-from nmtlab.analysis.lexical.pruning import EVERY, PRUNED, PRUNING, PUBLISHED, SHARES, SHOWN, at_share, pruning_figure
+from nmtlab.analysis.lexical.pruning import CUT, EVERY, PRUNED, PRUNING, PUBLISHED, SHARES, SHOWN, at_share
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
@@ -26,7 +27,7 @@ PAGE = About(
     place=94,
     group="Why",
     title="Pruned weights",
-    question="What does a model lose with its smallest weights, and which words go first?",
+    question="What does a model lose with its smallest weights, or at a lower rank, and which words go first?",
     name="pruning",
     needs=PRUNING.needs,
 )
@@ -35,14 +36,22 @@ FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1")
 _SAMPLE = 100
 _SETTINGS = len(PRUNED) * len(SHARES)
 _NO_TEXT = "No text of these runs is here: open a workspace with their corpus, or choose packed runs with sentences."
+_HOW = {
+    PRUNING: (
+        "The same share of every matrix is set to 0, and nothing is trained again. See, Luong and Manning (2016) take "
+        f"{percent(PUBLISHED)} from a model of 216 M weights at hardly any loss."
+    ),
+    CUT: (
+        "Every matrix loses the same share of its singular values, the smallest ones, and nothing is trained again. It "
+        "is stored as two factors where that takes fewer numbers."
+    ),
+}
 _READ = (
-    f"{_SAMPLE} sentences of the text, at most. The same share of every matrix is set to 0, and nothing is trained "
-    f"again. See, Luong and Manning (2016) take {percent(PUBLISHED)} from a model of 216 M weights at hardly any loss. "
-    "On the right, tokens of the references but UNKs: solid without values of word vectors, dotted without values of "
-    "the network between them."
+    f"{_SAMPLE} sentences of the text, at most. {{}} On the right, tokens of the references but UNKs: solid with "
+    "lighter word vectors, dotted with a lighter network between them."
 )
 _NAMES = {
-    "run": "run", "pruned": "pruned", "share": "of its values, %", "zeros": "of all values, %", "bleu": "BLEU",
+    "run": "run", "pruned": "pruned", "share": "taken of it, %", "saved": "saved of all, %", "bleu": "BLEU",
     EVERY: "loss of a token, nats",
 }  # fmt: skip
 
@@ -54,20 +63,23 @@ class PruningPage(Page):
         self.runs = RunChooser(workspace, PAGE.needs, FIRST)
         self.text = TextMenu(workspace)
         shares = [(percent(share), share) for share in SHARES[1:]]
-        self.share = widgets.Dropdown(description="Pruned", options=shares, value=SHOWN)
+        self.share = widgets.Dropdown(description="Taken", options=shares, value=SHOWN)
+        self.how = widgets.Dropdown(
+            description="Lighter by", options=[("smallest values at 0", PRUNING), ("a lower rank", CUT)]
+        )
         self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
         self.table = Table("What is lost: BLEU, and nats a token by its frequency in training")
-        state = {"runs": self.runs.table, "text": self.text, "share": self.share}
+        state = {"runs": self.runs.table, "text": self.text, "how": self.how, "share": self.share}
         sections = [
             Section(("runs",), (), self._offer),
-            Section(("runs", "text"), (self.work, self.answer, self.hint), self._begin),
-            Section(("runs", "text", "share"), (self.chart, self.table), self._draw),
+            Section(("runs", "text", "how"), (self.work, self.answer, self.hint), self._begin),
+            Section(("runs", "text", "how", "share"), (self.chart, self.table), self._draw),
         ]
         body = [
             self.answer, self.work, self.chart, self.hint,
             Fold("losses", "How much does each part lose?", self.table),
         ]  # fmt: skip
-        super().__init__(PAGE, state, sections, body, [self.runs, self.text, self.share], self.runs.refresh)
+        super().__init__(PAGE, state, sections, body, [self.runs, self.text, self.how, self.share], self.runs.refresh)
 
     @property
     def _shown(self) -> list[Run]:
@@ -84,17 +96,18 @@ class PruningPage(Page):
         if not runs:
             self.answer.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
             return
-        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_READ}".strip())
+        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_READ.format(_HOW[self.how.value])}".strip())
         known = self._known()
-        self.answer.say(PRUNING.finding(known) if len(known) else "Being computed: the text is translated and forced.")
-        missing = [run for run in runs if PRUNING.stored(run, **self._asked) is None]
+        waiting = "Being computed: the text is translated and forced."
+        self.answer.say(self.how.value.finding(known) if len(known) else waiting)
+        missing = [run for run in runs if self.how.value.stored(run, **self._asked) is None]
         if missing:
-            self.work.start("pruning", len(missing) * _SETTINGS, self._compute(missing))
+            self.work.start("measuring", len(missing) * _SETTINGS, self._compute(missing, self.how.value))
 
-    def _compute(self, runs: list[Run]) -> Iterator[int]:
+    def _compute(self, runs: list[Run], how: Analysis) -> Iterator[int]:
         for run in runs:
-            yield from PRUNING.steps(run, **self._asked)
-            self.answer.say(PRUNING.finding(self._known()))
+            yield from how.steps(run, **self._asked)
+            self.answer.say(how.finding(self._known()))
             self._draw()
 
     @property
@@ -103,7 +116,7 @@ class PruningPage(Page):
 
     def _known(self) -> pd.DataFrame:
         """Return what is stored of the shown runs."""
-        stored = [(run.label, PRUNING.stored(run, **self._asked)) for run in self._shown]
+        stored = [(run.label, self.how.value.stored(run, **self._asked)) for run in self._shown]
         known = [found.assign(run=label) for label, found in stored if found is not None and len(found)]
         return pd.concat(known, ignore_index=True) if known else pd.DataFrame()
 
@@ -112,9 +125,9 @@ class PruningPage(Page):
         if found.empty:
             return
         subtitle = described_runs(self._shown, str(self.text.value))
-        self.chart.show(with_subtitle(pruning_figure(found, self.share.value), subtitle))
+        self.chart.show(with_subtitle(self.how.value.figure(found, self.share.value), subtitle))
         table = at_share(found, self.share.value)
-        table[["share", "zeros"]] = (100 * table[["share", "zeros"]]).round()
+        table[["share", "saved"]] = (100 * table[["share", "saved"]]).round()
         self.table.show(table.assign(pruned=table["pruned"].map(PRUNED)).round(2).rename(columns=_NAMES))
 
 
