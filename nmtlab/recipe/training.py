@@ -22,6 +22,12 @@ class TrainingSettings(Section):
     sampling_exponent: float = Field(0.7, ge=0, le=1)
     """Corpora are sampled in proportion to (number of pairs)^this, 1 / temperature: 1 proportional, 0 uniform."""
 
+    curriculum: Literal["none", "length", "rarity"] = "none"
+    """Easier pairs first, by the length of the source or the rarity of its tokens."""
+
+    curriculum_passes: int = Field(5, ge=1)
+    """Passes over the text until all pairs are read; before that only the easier ones are."""
+
     accumulate: int = Field(1, ge=1, le=100_000)
     """Batches whose gradients are accumulated per update; the last update of a pass over the text may have fewer."""
 
@@ -125,6 +131,8 @@ class TrainingSettings(Section):
                 raise ValueError(
                     f"{field} is of {' and '.join(optimisers)}, not of optimiser {self.optimiser!r}; leave it out"
                 )
+        if self.curriculum == "none" and self.curriculum_passes != type(self).model_fields["curriculum_passes"].default:
+            raise ValueError("curriculum_passes is set, but curriculum is none; set that to length or rarity")
         return self
 
 

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from nmtlab.models.build import load_weights, model_for
 from nmtlab.models.interface import Trainable, TranslationModel
-from nmtlab.recipe import PhraseSettings, Recipe, named_recipe
+from nmtlab.recipe import PhraseSettings, Recipe, TrainingSettings, named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.batching.batches import Batches
+from nmtlab.text.batching.curriculum import Curriculum
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText
 from nmtlab.text.corpora.corpus import Direction
@@ -47,7 +48,7 @@ class Trainer:
     """A training in progress: the model, the optimiser, and the position in the data.
 
     Args:
-        first_pass_counts: whether early stopping and decay count evaluations in the first pass over the text.
+        waits: passes over the text before early stopping and decay count evaluations.
     """
 
     def __init__(
@@ -59,15 +60,19 @@ class Trainer:
         device: torch.device,
         group: Group,
         teacher: Trainable | None = None,
-        first_pass_counts: bool = True,
+        waits: int = 0,
     ) -> None:
         self.run, self.recipe, self.dev, self.device, self.group = run, recipe, dev, device, group
-        self.first_pass_counts = first_pass_counts
+        self.waits = waits
         self.writer = RunWriter(run)
         self.settings = recipe.training
         self.mixture = mixture
         batches = Batches(
-            mixture, self.settings.batch_tokens, self.settings.seed, max_sentences=self.settings.batch_sentences
+            mixture,
+            self.settings.batch_tokens,
+            self.settings.seed,
+            max_sentences=self.settings.batch_sentences,
+            curriculum=_curriculum(mixture, self.settings),
         )
         self.stream = BatchStream(batches)
         torch.manual_seed(self.settings.seed)
@@ -244,7 +249,7 @@ class Trainer:
         if self.group.is_main:
             scores = dev_scores(self.model, self.run.pipeline, self.dev, self.recipe)
         bleu, perplexity, directions, chrf = self.group.broadcast(scores)
-        counts = self.first_pass_counts or self.stream.passes > 0
+        counts = self.stream.passes >= self.waits
         is_best = self.stopping.evaluated(DevScore(bleu, perplexity, chrf or 0.0), scheduled, counts)
         if scheduled:
             self.schedule.evaluated(self.step, self.stopping.since_best)
@@ -280,6 +285,13 @@ class Trainer:
 
     def _seconds_left(self) -> float:
         return self.seconds / max(self.step, 1) * (self.updates - self.step)
+
+
+def _curriculum(mixture: Mixture, settings: TrainingSettings) -> Curriculum | None:
+    if settings.curriculum == "none":
+        return None
+    kind = Curriculum.by_length if settings.curriculum == "length" else Curriculum.by_rarity
+    return kind(mixture, settings.curriculum_passes)
 
 
 def hint(recipe: Recipe) -> str:

@@ -125,7 +125,8 @@ def train(
         _check_positions(resumed, mixture, run.pipeline, dev)
         synthetic = synthetic_pairs(mixture, by_use(recipe, corpora)[0])
         mostly = 2 * synthetic > sum(mixture.quotas)
-        trainer = Trainer(run, resumed, mixture, dev, device, group, taught_by, first_pass_counts=not mostly)
+        waits = int(mostly) if resumed.training.curriculum == "none" else resumed.training.curriculum_passes
+        trainer = Trainer(run, resumed, mixture, dev, device, group, taught_by, waits)
         if resume:
             trainer.restore()
         if parent:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nmtlab.text.batching.batch import Batch
+from nmtlab.text.batching.curriculum import Curriculum
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.segmentation.vocabulary import PAD
 
@@ -22,6 +23,7 @@ class Batches:
         seed: seed of the order, 0 or more.
         window: number of pairs sorted together, 1 or more.
         max_sentences: maximum pairs in a batch (0: as many as batch_tokens allows).
+        curriculum: leaves pairs out of the first epochs; None for none.
     """
 
     mixture: Mixture
@@ -29,13 +31,14 @@ class Batches:
     seed: int
     window: int = 50_000
     max_sentences: int = 0
+    curriculum: Curriculum | None = None
 
     def count(self, number: int) -> int:
         """Return the number of batches of an epoch."""
         return sum(1 for _ in self._groups(number))
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch[np.ndarray]]:
-        """Yield the batches of an epoch, which together have each of its pairs once.
+        """Yield the batches of an epoch, which together have each of its pairs once, but for those of a curriculum.
 
         Args:
             number: number of the epoch, 0 or more.
@@ -48,7 +51,8 @@ class Batches:
     def _groups(self, number: int) -> Iterator[np.ndarray]:
         random = np.random.Generator(np.random.PCG64DXSM([self.seed, number]))
         for window in self.mixture.windows(random, self.window):
-            groups = [group for pairs in self.mixture.by_direction(window) for group in self._cut(pairs)]
+            ready = self.curriculum.ready(window, number) if self.curriculum else window
+            groups = [group for pairs in self.mixture.by_direction(ready) for group in self._cut(pairs)]
             for index in random.permutation(len(groups)):
                 yield groups[index]
 

@@ -98,16 +98,17 @@ class Mixture:
         of_pair = np.searchsorted(self._first_of_shards, pairs, side="right") - 1
         for number in np.unique(of_pair):
             where = np.flatnonzero(of_pair == number)
-            yield self._shards[number], where, pairs[where] - self._first_of_shards[number]
+            yield self.shards[number], where, pairs[where] - self._first_of_shards[number]
 
     @cached_property
-    def _shards(self) -> list[Shard]:
+    def shards(self) -> list[Shard]:
+        """The shards of all texts, in the order of their pairs."""
         return [shard for text in self.texts for shard in text.shards]
 
     @cached_property
     def _first_of_shards(self) -> np.ndarray:
         """The number of the first pair of each shard."""
-        return np.cumsum([0, *map(len, self._shards)])[:-1]
+        return np.cumsum([0, *map(len, self.shards)])[:-1]
 
     @cached_property
     def _first_pairs(self) -> np.ndarray:
