@@ -16,6 +16,7 @@ from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.training.resuming import check_same_text, check_same_training
 from nmtlab.training.setup import open_corpora, train
+from nmtlab.training.transfer import continued_recipe
 from nmtlab.workspace import Workspace
 
 
@@ -31,6 +32,8 @@ class Rounds:
         rounds: their number, 1 or more.
         ratio: lines that are translated in each round per real pair, above 0; no line twice until all have been.
         beam_size: of the translations; 1 is greedy search.
+        warm: whether runs go on from those of the round before. Synthetic text is then not tagged: the first run of a
+            direction that reads real pairs alone knows no tag.
 
     Raises:
         CorpusError: text in one of the languages is missing, or is in another.
@@ -44,6 +47,7 @@ class Rounds:
     rounds: int = 1
     ratio: float = 1.0
     beam_size: int = 1
+    warm: bool = False
 
     def __post_init__(self) -> None:
         for language, text in self.texts.items():
@@ -62,7 +66,8 @@ class Rounds:
 
     def with_synthetic(self, made: str, pairs: ParallelCorpus) -> Recipe:
         """Return the recipe of a run on real pairs and, if there is some, on synthetic text of the same direction."""
-        more = [{"name": made, "source": pairs.source, "target": pairs.target, "origin": "synthetic"}] if made else []
+        origin = "" if self.warm else "synthetic"
+        more = [{"name": made, "source": pairs.source, "target": pairs.target, "origin": origin}] if made else []
         return self.recipe.with_changes({"training.sampling_exponent": 1.0, "more_corpora": more})
 
     def synthesis(self, number: int) -> Synthesis:
@@ -88,7 +93,7 @@ def back_translate_in_rounds(
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
 ) -> Iterator[Step]:
-    """Train backward and forward runs in turn, each from scratch on real pairs and text translated by the one before.
+    """Train backward and forward runs in turn, each on real pairs and text translated by the one before.
 
     The synthetic side is always the source: a run learns to write from real text only. All are ordinary runs and
     corpora; finished ones are not made again, and interrupted trainings are resumed.
@@ -112,6 +117,8 @@ def back_translate_in_rounds(
     for number, way in steps:
         pairs, name = ways[way], f"{settings.name}.{way}{number}"
         recipe, on_event = settings.with_synthetic(made, pairs), watch(name)
+        if settings.warm and number > 1:
+            recipe = continued_recipe(Run(workspace.run_folder(f"{settings.name}.{way}{number - 1}")), recipe)
         run = _trained(name, recipe, pairs, workspace, on_event, should_stop, allow_overlap)
         if run.status != "finished":
             return

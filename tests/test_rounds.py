@@ -18,6 +18,7 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
+from nmtlab.training.inheritance import Inheritance
 from nmtlab.training.setup import open_corpora, train
 from nmtlab.workspace import Workspace
 
@@ -75,6 +76,19 @@ def test_rounds_are_a_loop_over_training_and_translating(steps, settings, here, 
     kept = [len(list(ParallelCorpus.open(here.data / "corpora" / f"two.by-{name}", "de", "en").pairs("train")))
             for name in ("back1", "forth1", "back2")]  # fmt: skip
     assert [step.lines - step.dropped for step in steps] == [*kept, 0]
+
+
+def test_warm_rounds_go_on_from_the_run_of_the_round_before_without_tags(settings, here, tmp_path):
+    there = Workspace(tmp_path / "data", here.more_corpora)
+    made = list(back_translate_in_rounds(replace(settings, warm=True), there, allow_overlap=True))
+    parents = [step.run.recipe.transfer.parent for step in made]
+    assert parents == ["", "", "two.back1", "two.forth1"]
+    types = [step.run.pipeline.target.vocabulary.types for step in made]
+    assert types[2:] == types[:2]
+    inherited = [Inheritance.of(step.run.inheritance) for step in made[2:]]
+    assert [one.weights for one in inherited] == [step.run.checkpoints.digest for step in made[:2]]
+    assert {named.origin for step in made for named in step.run.recipe.more_corpora} == {""}
+    assert len(list(back_translate_in_rounds(replace(settings, warm=True), there, allow_overlap=True))) == 4
 
 
 def test_the_target_side_is_always_real_text(steps, settings, here):

@@ -75,6 +75,9 @@ def rounds(
     rounds: Annotated[int, typer.Option(min=1, max=99, help="Number of rounds.")] = 1,
     ratio: Annotated[float, typer.Option(min=0.001, help="Lines that are translated in a round, per real pair.")] = 1.0,
     beam_size: Annotated[int, typer.Option(min=1, help="Beam size of the translations; 1 is greedy search.")] = 1,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Go on training the runs of the round before, instead of from scratch.")
+    ] = False,
     split: Split = "test",
     source: Source = "",
     target: Target = "",
@@ -93,8 +96,9 @@ def rounds(
 
         nmtlab rounds gl --corpus gl-en --target-text english --source-text galician --rounds 2
 
-    Every training begins from scratch; synthetic text is always its source, and tagged. After an interruption, the
-    same command goes on: what is finished is not made again.
+    Every training begins from scratch, or with --warm where the same direction ended in the round before; synthetic
+    text is always its source, and tagged unless with --warm. After an interruption, the same command goes on: what is
+    finished is not made again.
     """
     workspace = Workspace.find()
     workspace.own_corpus_folder(f"{name}.by-forth{rounds}")
@@ -110,7 +114,7 @@ def rounds(
 
     from nmtlab.rounds import Rounds, back_translate_in_rounds  # after the names are checked: it loads torch
 
-    asked = Rounds(name, settings, pairs, texts, rounds, ratio, beam_size)
+    asked = Rounds(name, settings, pairs, texts, rounds, ratio, beam_size, warm)
     should_stop = interrupted()
     steps = list(
         back_translate_in_rounds(
