@@ -71,7 +71,8 @@ def test_a_training_with_a_curriculum_goes_on_exactly_and_does_not_stop_before_i
     workspace = Workspace(tmp_path / "data")
     changes = {
         "training.curriculum": "rarity", "training.curriculum_passes": 4, "training.validate_every": 0,
-        "training.max_evaluations": 6, "training.patience": 1, "training.lr_scale": 1e-12, "training.min_learning_rate": 0.0,
+        "training.max_evaluations": 6, "training.patience": 1, "training.lr_scale": 1e-12,
+        "training.min_learning_rate": 0.0,
     }  # fmt: skip
     recipe = tiny_recipe.with_changes(changes)
     whole = train("whole", recipe, tiny_corpus, workspace)
