@@ -32,7 +32,7 @@ def test_the_table_and_the_answer_are_what_the_analysis_finds(page, gallery):
 
 @pytest.mark.full
 def test_the_same_is_shown_of_a_lower_rank(page, gallery):
-    page.how.value = CUT
+    page.how.value = "rank"
     run = open_run(TIED, gallery)
     stored = CUT.stored(run, corpus=run.sentences, split="dev", sample=2).assign(run=page.runs.first.label)
     assert page.answer.value == CUT.finding(stored)

@@ -37,15 +37,19 @@ _SAMPLE = 100
 _SETTINGS = len(PRUNED) * len(SHARES)
 _NO_TEXT = "No text of these runs is here: open a workspace with their corpus, or choose packed runs with sentences."
 _HOW = {
-    PRUNING: (
+    "values": (
+        PRUNING,
         "The same share of every matrix is set to 0, and nothing is trained again. See, Luong and Manning (2016) take "
-        f"{percent(PUBLISHED)} from a model of 216 M weights at hardly any loss."
+        f"{percent(PUBLISHED)} from a model of 216 M weights at hardly any loss.",
     ),
-    CUT: (
+    "rank": (
+        CUT,
         "Every matrix loses the same share of its singular values, the smallest ones, and nothing is trained again. It "
-        "is stored as two factors where that takes fewer numbers."
+        "is stored as two factors where that takes fewer numbers.",
     ),
 }
+"""What is done, by its key in the address: the analysis, and how to read it."""
+
 _READ = (
     f"{_SAMPLE} sentences of the text, at most. {{}} On the right, tokens of the references but UNKs: solid with "
     "lighter word vectors, dotted with a lighter network between them."
@@ -65,7 +69,7 @@ class PruningPage(Page):
         shares = [(percent(share), share) for share in SHARES[1:]]
         self.share = widgets.Dropdown(description="Taken", options=shares, value=SHOWN)
         self.how = widgets.Dropdown(
-            description="Lighter by", options=[("smallest values at 0", PRUNING), ("a lower rank", CUT)]
+            description="Lighter by", options=[("smallest values at 0", "values"), ("a lower rank", "rank")]
         )
         self.answer, self.chart, self.hint, self.work = Answer(), Chart(), Note(), Work(self.guarded)
         self.table = Table("What is lost: BLEU, and nats a token by its frequency in training")
@@ -96,13 +100,13 @@ class PruningPage(Page):
         if not runs:
             self.answer.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
             return
-        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_READ.format(_HOW[self.how.value])}".strip())
+        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_READ.format(_HOW[self.how.value][1])}".strip())
         known = self._known()
         waiting = "Being computed: the text is translated and forced."
-        self.answer.say(self.how.value.finding(known) if len(known) else waiting)
-        missing = [run for run in runs if self.how.value.stored(run, **self._asked) is None]
+        self.answer.say(self._analysis.finding(known) if len(known) else waiting)
+        missing = [run for run in runs if self._analysis.stored(run, **self._asked) is None]
         if missing:
-            self.work.start("measuring", len(missing) * _SETTINGS, self._compute(missing, self.how.value))
+            self.work.start("measuring", len(missing) * _SETTINGS, self._compute(missing, self._analysis))
 
     def _compute(self, runs: list[Run], how: Analysis) -> Iterator[int]:
         for run in runs:
@@ -111,12 +115,16 @@ class PruningPage(Page):
             self._draw()
 
     @property
+    def _analysis(self) -> Analysis:
+        return _HOW[self.how.value][0]
+
+    @property
     def _asked(self) -> dict[str, object]:
         return {**self.text.arguments, "sample": _SAMPLE}
 
     def _known(self) -> pd.DataFrame:
         """Return what is stored of the shown runs."""
-        stored = [(run.label, self.how.value.stored(run, **self._asked)) for run in self._shown]
+        stored = [(run.label, self._analysis.stored(run, **self._asked)) for run in self._shown]
         known = [found.assign(run=label) for label, found in stored if found is not None and len(found)]
         return pd.concat(known, ignore_index=True) if known else pd.DataFrame()
 
@@ -125,7 +133,7 @@ class PruningPage(Page):
         if found.empty:
             return
         subtitle = described_runs(self._shown, str(self.text.value))
-        self.chart.show(with_subtitle(self.how.value.figure(found, self.share.value), subtitle))
+        self.chart.show(with_subtitle(self._analysis.figure(found, self.share.value), subtitle))
         table = at_share(found, self.share.value)
         table[["share", "saved"]] = (100 * table[["share", "saved"]]).round()
         self.table.show(table.assign(pruned=table["pruned"].map(PRUNED)).round(2).rename(columns=_NAMES))
