@@ -195,9 +195,15 @@ def check_served(run: Run, search: SearchSettings) -> TransformerSettings:
     return settings
 
 
+_UNSERVED = {
+    "coverage": "0", "replace_unknown": "false", "prune_below": "0", "per_parent": "0", "shortlist_translations": "0",
+}  # fmt: skip
+"""Settings of a search that CTranslate2 lacks, and their values without it."""
+
+
 def check_search(settings: SearchSettings) -> None:
     """Raise `RecipeError` if the settings of a search have something that CTranslate2 lacks."""
-    for field, without in (("coverage", "0"), ("replace_unknown", "false"), ("shortlist_translations", "0")):
+    for field, without in _UNSERVED.items():
         if getattr(settings, field):
             raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")
 

@@ -23,7 +23,19 @@ class SearchSettings(Section):
     """Reward per target token."""
 
     coverage: float = Field(0.0, ge=0)
-    """Weight of the coverage penalty of Wu et al. (2016)."""
+    """Weight of the coverage penalty."""
+
+    coverage_form: Literal["wu", "li"] = "wu"
+    """The sum over source tokens of the log of their attention a, of min(a, 1) (Wu et al.) or max(a, β) (Li et al.)."""
+
+    coverage_floor: float = Field(1e-3, gt=0, le=1)
+    """β, the least attention of a source token that is counted."""
+
+    prune_below: float = Field(0.0, ge=0)
+    """Open hypotheses are dropped whose score is lower than the best by more than this (0: none is)."""
+
+    per_parent: int = Field(0, ge=0, le=100_000)
+    """Most hypotheses that go on from the same one at a step (0: as many as the beam holds)."""
 
     extra_length: int = Field(50, ge=0, le=10_000)
     """Maximum number of tokens by which a hypothesis may exceed the source length."""
@@ -53,6 +65,8 @@ class SearchSettings(Section):
     def _check(self) -> "SearchSettings":
         if self.shortlist_translations and not self.shortlist:
             raise ValueError("shortlist_translations adds to shortlist, which is 0; set shortlist, as to 100")
+        if self.coverage_form != "wu" and not self.coverage:
+            raise ValueError("coverage_form is set, but coverage, its weight, is 0; set that to 0.2, or leave out both")
         return self
 
     @property

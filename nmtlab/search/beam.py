@@ -17,7 +17,7 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import last_layer
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.scores import coverage_penalty, hypothesis_score, length_limit, optimistic_bound
+from nmtlab.search.scores import coverage_penalty, highest_coverage, hypothesis_score, length_limit, optimistic_bound
 from nmtlab.search.topk import stable_topk
 from nmtlab.search.tree import TreeStep, attention_of, record_step
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
@@ -149,7 +149,7 @@ def search_from(
         if seen is not None and record:
             slots = beam.tokens[..., -1], beam.log_prob, beam.score, beam.finished
             record_step(trees, beam.sentence, parents, *slots, attention=seen)
-        done = _terminated(beam, settings, n_best)
+        done = _terminated(beam, source_mask, settings, n_best)
         for row in done.nonzero().flatten().tolist():
             sentence = int(beam.sentence[row])
             results[sentence] = SearchResult(_hypotheses(beam, row, n_best, trees[sentence]), trees[sentence])
@@ -185,7 +185,7 @@ def _advance(
     log_probs = constraints.constrain(output_ids, log_probs, beam.sentence, steps)
     if steps == 0 and not settings.allow_empty:
         log_probs = log_probs.masked_fill(output_ids == EOS, -math.inf)
-    values, token = beam.continuations(log_probs, output_ids, settings.beam_size)  # (B, K, n)
+    values, token = beam.continuations(log_probs, output_ids, settings.per_parent or settings.beam_size)  # (B, K, n)
     # A finished hypothesis has a single continuation: itself.
     ended = beam.finished.unsqueeze(-1)
     stays = torch.arange(values.shape[-1], device=values.device) == 0
@@ -198,12 +198,17 @@ def _advance(
     if attended is not None and seen is not None:
         new = last_layer(seen).mean(-2).masked_fill(ended, 0.0)  # (B, K, S)
         attended = attended + new
-        penalty = coverage_penalty(attended, source_mask.unsqueeze(1)).unsqueeze(-1).expand_as(token).flatten(1)
+        penalty = (
+            coverage_penalty(settings, attended, source_mask.unsqueeze(1)).unsqueeze(-1).expand_as(token).flatten(1)
+        )
     score = hypothesis_score(settings, log_prob, length, penalty).masked_fill(log_prob == -math.inf, -math.inf)
     score, best = beam.best(score, settings.beam_size)
 
     columns = token.shape[-1]
     parents = best // columns
+    if settings.prune_below:
+        hopeless = score < score.amax(1, keepdim=True) - settings.prune_below
+        score = score.masked_fill(hopeless & ~beam.finished.gather(1, parents), -math.inf)
     token = token.flatten(1).gather(1, best)
     tokens = beam.tokens.take_along_dim(parents.unsqueeze(-1), dim=1)
     after = replace(
@@ -218,13 +223,14 @@ def _advance(
     return parents, after, state, seen
 
 
-def _terminated(beam: BeamState, settings: SearchSettings, n_best: int) -> Tensor:
+def _terminated(beam: BeamState, source_mask: Tensor, settings: SearchSettings, n_best: int) -> Tensor:
     """Return which sentences, (B,), are done: no open hypothesis can still enter their n best."""
     finished_scores = torch.where(beam.finished, beam.score, -math.inf)
     threshold = finished_scores.sort(dim=1, descending=True).values[:, min(n_best, finished_scores.shape[1]) - 1]
-    upper_bound = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit).masked_fill(
-        beam.finished, -math.inf
-    )
+    upper_bound = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit)
+    if settings.coverage:
+        upper_bound = upper_bound + settings.coverage * highest_coverage(settings, beam.limit, source_mask.unsqueeze(1))
+    upper_bound = upper_bound.masked_fill(beam.finished, -math.inf)
     cannot_win = (upper_bound.amax(1) <= threshold) & (threshold > -math.inf)
     return beam.finished.all(1) | cannot_win | (beam.tokens.shape[-1] >= beam.limit.squeeze(1))
 

@@ -100,7 +100,7 @@ def _rescored(
         penalty = log_prob.new_zeros(())
         if settings.coverage:
             attended = torch.from_numpy(last_layer(decoding.attention)[:, :length].mean(0).sum(0))
-            penalty = coverage_penalty(attended, mask)
+            penalty = coverage_penalty(settings, attended, mask)
         score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty).item()
         kept = hypothesis.attention if record else None
         rescored.append(replace(hypothesis, log_prob=log_prob.item(), score=score, attention=kept))

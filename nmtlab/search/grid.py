@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nmtlab.errors import RecipeError
 from nmtlab.models.interface import MemoryT, Searchable, StateT, output_index
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import BeamState, beam_search, search_from, start_beam
@@ -91,9 +92,15 @@ def grid_search(
         constraints: the phrases, and how translations begin; a phrase may occur in the beginning.
         n_best: how many hypotheses to return per sentence, at most.
         record: keep attention and the whole search tree, the banks side by side.
+
+    Raises:
+        RecipeError: the settings drop hypotheses that have yet to write their phrases.
     """
     if constraints.phrases is None or not constraints.phrases.any():
         return beam_search(model, memory, settings, n_best, record, constraints, language)
+    if settings.prune_below:
+        problem = f"search.prune_below = {settings.prune_below:g}: drops hypotheses that lack a word that must occur"
+        raise RecipeError(problem, "set it to 0")
     beam = start_beam(model, memory, settings, constraints)
     met = torch.zeros(*constraints.phrases.shape[:2], dtype=torch.long, device=model.device).unsqueeze(1)
     grid = _Grid(**vars(beam), phrases=constraints.phrases, met=met)

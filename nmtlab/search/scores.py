@@ -4,14 +4,13 @@ docs/guide/decoding.md has the formulas.
 Lengths |y| count EOS.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 from nmtlab.models.interface import MemoryT, SourceModel
 from nmtlab.recipe.search import SearchSettings
-
-COVERAGE_FLOOR = 1e-3
-"""Lower bound on a source position's attention sum, so that its logarithm stays finite."""
 
 
 def hypothesis_score(
@@ -49,7 +48,7 @@ def formula(settings: SearchSettings, plans_length: bool = False) -> str:
 def optimistic_bound(settings: SearchSettings, log_prob: Tensor, length: Tensor, limit: Tensor) -> Tensor:
     """Return an upper bound on the score that an open hypothesis can reach at any length up to the limit.
 
-    log p can only fall, and a coverage penalty is at most 0, so the bound depends only on the best length.
+    log p can only fall, so the bound depends only on the best length. It is without coverage: see `highest_coverage`.
 
     Args:
         settings: which score.
@@ -62,15 +61,32 @@ def optimistic_bound(settings: SearchSettings, log_prob: Tensor, length: Tensor,
     return _scored(settings, log_prob, limit)
 
 
-def coverage_penalty(attention_sum: Tensor, source_mask: Tensor) -> Tensor:
-    """Return `sum_j log(min(sum_i a_ij, 1))` of Wu et al. (2016), over the source positions that are not padding.
+def coverage_penalty(settings: SearchSettings, attention_sum: Tensor, source_mask: Tensor) -> Tensor:
+    """Return the sum of log min(a, 1) of Wu et al. (2016), or log max(a, β) of Li et al. (2018), over source positions.
 
     Args:
-        attention_sum: total attention to each source position, (..., S).
+        settings: which of them, and β, below which no a counts.
+        attention_sum: a, the total attention to each source position, (..., S).
         source_mask: (..., S) bool, False at padding.
     """
-    logs = attention_sum.clamp(COVERAGE_FLOOR, 1.0).log()
+    most = 1.0 if settings.coverage_form == "wu" else math.inf
+    logs = attention_sum.clamp(settings.coverage_floor, most).log()
     return logs.masked_fill(~source_mask, 0.0).sum(-1)
+
+
+def highest_coverage(settings: SearchSettings, limit: Tensor, source_mask: Tensor) -> Tensor:
+    """Return an upper bound on the coverage of a translation: 0 by Wu et al., S log(N/S + β) by Li et al.
+
+    The attention of N tokens is N in all, and a sum of logarithms is highest where it is spread evenly.
+
+    Args:
+        limit: N, most tokens allowed, EOS included, (...).
+        source_mask: (..., S) bool, False at padding.
+    """
+    if settings.coverage_form == "wu":
+        return torch.zeros_like(limit, dtype=torch.float32)
+    positions = source_mask.sum(-1)
+    return (positions * (limit / positions + settings.coverage_floor).log()).clamp_min(0.0)
 
 
 def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor) -> Tensor:

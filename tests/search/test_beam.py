@@ -8,7 +8,7 @@ from support.scripted_model import ScriptedModel, ScriptedState, every_translati
 from nmtlab.models.interface import Step
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.scores import coverage_penalty, optimistic_bound
+from nmtlab.search.scores import coverage_penalty, highest_coverage, optimistic_bound
 from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 SCORES = [
@@ -50,16 +50,33 @@ def test_a_beam_as_wide_as_everything_finds_what_brute_force_finds(settings, see
         )
 
 
+PRUNED = [{}, {"prune_below": 0.3}, {"prune_below": 1.5}, {"per_parent": 1}, {"per_parent": 2, "prune_below": 0.8}]
+
+
 @pytest.mark.parametrize("settings", SCORES, ids=str)
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 5])
-def test_a_beam_is_the_published_algorithm_done_plainly(settings, beam_size):
-    settings = with_beam(settings, beam_size, extra=4)
+@pytest.mark.parametrize("pruning", PRUNED, ids=str)
+def test_a_beam_is_the_published_algorithm_done_plainly(settings, beam_size, pruning):
+    settings = with_beam(settings, beam_size, extra=4).model_copy(update=pruning)
     for seed in range(10):
         model = ScriptedModel(types=7, seed=seed)
         source = (4, EOS)
         best = plain_beam(model, source, settings)
         (result,) = beam_search(model, model.encode(source_of(source)), settings)
         assert result.hypotheses[0].tokens == best
+
+
+def test_pruning_far_below_the_best_changes_nothing_and_near_it_takes_fewer_steps_of_hypotheses():
+    source = source_of((4, 5, 6, EOS), (5, EOS))
+    found, steps = {}, {}
+    for prune_below in (0.0, 0.5, 1e6):
+        model = ScriptedModel(types=8, seed=2)
+        settings = SearchSettings(beam_size=5, score="log-prob", extra_length=6, prune_below=prune_below)
+        results = beam_search(model, model.encode(source), settings, record=True)
+        found[prune_below] = [result.hypotheses[0].tokens for result in results]
+        steps[prune_below] = sum(int((~step.finished).sum()) for result in results for step in result.tree)
+    assert found[1e6] == found[0.0]
+    assert steps[0.5] < steps[1e6] == steps[0.0]
 
 
 def plain_beam(model: ScriptedModel, source: tuple[int, ...], settings: SearchSettings) -> tuple[int, ...]:
@@ -78,8 +95,11 @@ def plain_beam(model: ScriptedModel, source: tuple[int, ...], settings: SearchSe
                 continue
             values = model.log_probs(source, tokens).tolist()
             types = model.output_ids.tolist()
-            following += [((*tokens, t), log_prob + v) for t, v in zip(types, values, strict=True)]
-        slots = sorted(following, key=lambda slot: -score(slot))[: settings.beam_size]
+            children = [((*tokens, t), log_prob + v) for t, v in zip(types, values, strict=True)]
+            following += sorted(children, key=lambda child: -child[1])[: settings.per_parent or settings.beam_size]
+        kept, ended = sorted(following, key=lambda slot: -score(slot))[: settings.beam_size], {*slots}
+        worst = score(kept[0]) - (settings.prune_below or math.inf)
+        slots = [slot for slot in kept if score(slot) >= worst or slot in ended]
         if all(tokens[-1] == EOS for tokens, _ in slots):
             break
     finished = [slot for slot in slots if slot[0][-1] == EOS] or slots
@@ -205,7 +225,22 @@ def test_coverage_counts_what_attention_has_left_out():
     attention = torch.tensor([[1.2, 0.5, 0.0, 9.0]])
     mask = torch.tensor([[True, True, True, False]])
     expected = math.log(0.5) + math.log(1e-3)
-    assert coverage_penalty(attention, mask).item() == pytest.approx(expected)
+    assert coverage_penalty(SearchSettings(), attention, mask).item() == pytest.approx(expected)
+    li = SearchSettings(coverage=1, coverage_form="li", coverage_floor=0.2)
+    by_hand = math.log(1.2) + math.log(0.5) + math.log(0.2)
+    assert coverage_penalty(li, attention, mask).item() == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("form", ["wu", "li"])
+def test_no_attention_of_so_many_tokens_covers_more_than_the_bound(form):
+    settings = SearchSettings(coverage=1, coverage_form=form, coverage_floor=0.05)
+    torch.manual_seed(1)
+    for tokens, positions in itertools.product((1, 2, 5, 20), (1, 3, 8)):
+        mask = torch.ones(positions, dtype=torch.bool)
+        attention = torch.cat([torch.rand(200, positions).pow(4), torch.ones(1, positions)])
+        attention = tokens * attention / attention.sum(-1, keepdim=True)
+        bound = highest_coverage(settings, torch.tensor(tokens), mask)
+        assert (coverage_penalty(settings, attention, mask) <= bound + 1e-5).all()
 
 
 def test_coverage_prefers_the_translation_that_attends_to_everything():

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings, strategies
 from support.scripted_model import ScriptedModel, every_translation, score_of
 
+from nmtlab.errors import RecipeError
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
@@ -187,3 +188,11 @@ def test_the_log_probability_of_a_constrained_translation_is_the_models(model):
                 assert hypothesis.score == pytest.approx(
                     hypothesis.log_prob / ((5 + length) / 6) ** 0.6 + 0.2 * penalty, abs=1e-6
                 )
+
+
+def test_pruning_is_refused_where_words_must_occur():
+    model = ScriptedModel(types=7, seed=1)
+    memory = model.encode(torch.tensor([[4, 5, EOS]]))
+    constraints = Constraints(phrases=torch.tensor([[[4]]]))
+    with pytest.raises(RecipeError, match="prune_below = 2: drops hypotheses that lack a word that must occur"):
+        grid_search(model, memory, SearchSettings(prune_below=2.0), constraints)

@@ -1,13 +1,26 @@
 """What models lose with their smallest weights, or at a lower rank."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import ipywidgets as widgets
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.findings import percent
-from nmtlab.analysis.lexical.pruning import CUT, EVERY, PRUNED, PRUNING, PUBLISHED, SHARES, SHOWN, at_share
+from nmtlab.analysis.lexical.pruning import (
+    CUT,
+    EVERY,
+    PRUNED,
+    PRUNING,
+    PUBLISHED,
+    SHARES,
+    SHOWN,
+    at_share,
+    cut_figure,
+    pruning_figure,
+)
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
@@ -36,19 +49,31 @@ FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1")
 _SAMPLE = 100
 _SETTINGS = len(PRUNED) * len(SHARES)
 _NO_TEXT = "No text of these runs is here: open a workspace with their corpus, or choose packed runs with sentences."
-_HOW = {
-    "values": (
+
+
+class _Way(NamedTuple):
+    """How models are made lighter: the analysis, its figure for a share, and how to read it."""
+
+    analysis: Analysis
+    figure: Callable[[pd.DataFrame, float], go.Figure]
+    read: str
+
+
+_WAYS = {
+    "values": _Way(
         PRUNING,
+        pruning_figure,
         "The same share of every matrix is set to 0, and nothing is trained again. See, Luong and Manning (2016) take "
         f"{percent(PUBLISHED)} from a model of 216 M weights at hardly any loss.",
     ),
-    "rank": (
+    "rank": _Way(
         CUT,
+        cut_figure,
         "Every matrix loses the same share of its singular values, the smallest ones, and nothing is trained again. It "
         "is stored as two factors where that takes fewer numbers.",
     ),
 }
-"""What is done, by its key in the address: the analysis, and how to read it."""
+"""By their key in the address."""
 
 _READ = (
     f"{_SAMPLE} sentences of the text, at most. {{}} On the right, tokens of the references but UNKs: solid with "
@@ -100,13 +125,13 @@ class PruningPage(Page):
         if not runs:
             self.answer.say(_NO_TEXT if self.runs.chosen else "Select a run with weights.")
             return
-        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_READ.format(_HOW[self.how.value][1])}".strip())
+        self.hint.say(f"{left_out(self.runs.chosen, runs)} {_READ.format(self._way.read)}".strip())
         known = self._known()
         waiting = "Being computed: the text is translated and forced."
-        self.answer.say(self._analysis.finding(known) if len(known) else waiting)
-        missing = [run for run in runs if self._analysis.stored(run, **self._asked) is None]
+        self.answer.say(self._way.analysis.finding(known) if len(known) else waiting)
+        missing = [run for run in runs if self._way.analysis.stored(run, **self._asked) is None]
         if missing:
-            self.work.start("measuring", len(missing) * _SETTINGS, self._compute(missing, self._analysis))
+            self.work.start("measuring", len(missing) * _SETTINGS, self._compute(missing, self._way.analysis))
 
     def _compute(self, runs: list[Run], how: Analysis) -> Iterator[int]:
         for run in runs:
@@ -115,8 +140,8 @@ class PruningPage(Page):
             self._draw()
 
     @property
-    def _analysis(self) -> Analysis:
-        return _HOW[self.how.value][0]
+    def _way(self) -> _Way:
+        return _WAYS[self.how.value]
 
     @property
     def _asked(self) -> dict[str, object]:
@@ -124,7 +149,7 @@ class PruningPage(Page):
 
     def _known(self) -> pd.DataFrame:
         """Return what is stored of the shown runs."""
-        stored = [(run.label, self._analysis.stored(run, **self._asked)) for run in self._shown]
+        stored = [(run.label, self._way.analysis.stored(run, **self._asked)) for run in self._shown]
         known = [found.assign(run=label) for label, found in stored if found is not None and len(found)]
         return pd.concat(known, ignore_index=True) if known else pd.DataFrame()
 
@@ -133,7 +158,7 @@ class PruningPage(Page):
         if found.empty:
             return
         subtitle = described_runs(self._shown, str(self.text.value))
-        self.chart.show(with_subtitle(self._analysis.figure(found, self.share.value), subtitle))
+        self.chart.show(with_subtitle(self._way.figure(found, self.share.value), subtitle))
         table = at_share(found, self.share.value)
         table[["share", "saved"]] = (100 * table[["share", "saved"]]).round()
         self.table.show(table.assign(pruned=table["pruned"].map(PRUNED)).round(2).rename(columns=_NAMES))
