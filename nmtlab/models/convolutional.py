@@ -248,6 +248,10 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         self.output_layer = output_layer
         self.language_codes = language_codes
 
+    @property
+    def last_attention(self) -> nn.Module | None:
+        return self.decoder.layers[-1].attention
+
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding.table(source)
 

@@ -238,6 +238,11 @@ class Trainable(nn.Module, SourceModel[MemoryT]):
     def device(self) -> torch.device:
         return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
 
+    @property
+    def last_attention(self) -> nn.Module | None:
+        """The decoder's last attention to the source, which training can guide; None if it has none."""
+        return None
+
     @abstractmethod
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         """Return the word vectors that the encoder reads, without positions: (B, S, D); arguments as of `encode`."""

@@ -262,6 +262,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def output_ids(self) -> Tensor:
         return self._output_ids()
 
+    @property
+    def last_attention(self) -> nn.Module | None:
+        return self.attention
+
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.encoder.embed(source)
 

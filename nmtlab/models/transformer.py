@@ -197,6 +197,10 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
             taken = int(reads_start) + (not self.plans_length)
             self.longest = max(1, len(decoder_positions.weight) - taken)
 
+    @property
+    def last_attention(self) -> nn.Module | None:
+        return self.decoder[-1].cross_attention
+
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source, language or self.default_languages[0])
 

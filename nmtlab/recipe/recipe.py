@@ -76,7 +76,7 @@ class Recipe(Section):
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
-        if problem := _going_on_problem(self) or _risk_problem(self):
+        if problem := _going_on_problem(self) or _risk_problem(self) or _guided_problem(self):
             raise ValueError(problem)
         shares = isinstance(self.model, TransformerSettings | ConvSettings) and self.model.shared_embeddings
         one_table = shares and self.text.joint
@@ -195,6 +195,19 @@ def _risk_problem(recipe: Recipe) -> str:
         return "training.risk_samples = 1 has no other sample to be compared with; set it to 2 or more"
     if recipe.training.risk_form == "self-critical" and recipe.training.risk_reference:
         return "training.risk_reference is no sample, and a self-critical risk is of samples alone; set it to false"
+    return ""
+
+
+def _guided_problem(recipe: Recipe) -> str:
+    """Return why a recipe cannot guide attention; empty if it can, or need not."""
+    if not recipe.training.guided_attention:
+        return ""
+    if not recipe.model.neural or not recipe.model.attends:
+        return "training.guided_attention guides attention, which this model does not have; set it to 0"
+    if recipe.training.risk != "none":
+        return "training.guided_attention is of the text's own targets, and a risk of samples; leave out one of them"
+    if recipe.machine.compile:
+        return "training.guided_attention records attention, which is not compiled; set machine.compile=false"
     return ""
 
 
