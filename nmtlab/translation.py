@@ -122,7 +122,8 @@ class Translator(Generic[ModelT]):
     def __init__(
         self, model: ModelT, pipeline: Pipeline, settings: SearchSettings, lexicon: LexicalTable | None = None
     ) -> None:
-        self.model = model
+        temperature = settings.attention_temperature
+        self.model = model if model.attention_temperature == temperature else model.tempered(temperature)
         self.pipeline = pipeline
         self.settings = settings
         self.lexicon = lexicon

@@ -200,6 +200,8 @@ def check_search(settings: SearchSettings) -> None:
     for field, without in (("coverage", "0"), ("replace_unknown", "false"), ("shortlist_translations", "0")):
         if getattr(settings, field):
             raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")
+    if settings.attention_temperature != 1:
+        raise RecipeError("search.attention_temperature: CTranslate2 does not search like that", "set it to 1")
 
 
 def _translator(folder: Path, precision: Precision, threads: int) -> Any:

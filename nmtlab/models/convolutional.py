@@ -6,7 +6,7 @@ half, which keeps their variance.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -274,6 +274,8 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         types: Tensor | None = None,
     ) -> ConvState:
         sentences, width = len(memory.states), self.target_embedding.width
+        if self.attention_temperature != 1:
+            memory = replace(memory, states=memory.states / self.attention_temperature)  # scores are linear in them
         past = [
             memory.states.new_zeros(sentences, 1, layer.convolution.kernel - 1, width) for layer in self.decoder.layers
         ]

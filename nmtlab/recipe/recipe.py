@@ -67,6 +67,8 @@ class Recipe(Section):
         for field, off in (("replace_unknown", "false"), ("coverage", "0")):
             if getattr(self.search, field) and not self.model.attends:
                 raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
+        if self.search.attention_temperature != 1 and not (self.model.neural and self.model.attends):
+            raise ValueError("search.attention_temperature is of attention, which the model does not have; set it to 1")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
         if self.text.reversed_target and not self.model.neural:

@@ -25,6 +25,9 @@ class SearchSettings(Section):
     coverage: float = Field(0.0, ge=0)
     """Weight of the coverage penalty of Wu et al. (2016)."""
 
+    attention_temperature: float = Field(1.0, gt=0)
+    """Divides the scores of attention to the source before their softmax: above 1 blurs it, below 1 sharpens it."""
+
     extra_length: int = Field(50, ge=0, le=10_000)
     """Maximum number of tokens by which a hypothesis may exceed the source length."""
 
