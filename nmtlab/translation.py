@@ -124,7 +124,7 @@ class Translator(Generic[ModelT]):
     ) -> None:
         temperature = settings.attention_temperature
         self.model = model if model.attention_temperature == temperature else model.tempered(temperature)
-        self.pipeline = pipeline
+        self.pipeline = pipeline.with_length_bin(settings.length_bin)
         self.settings = settings
         self.lexicon = lexicon
 

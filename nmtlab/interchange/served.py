@@ -178,7 +178,7 @@ def open_served(
     threads = machine.threads if machine else 0
     positions = known_positions(check_served(run, search))
     unserved = partial(open_model, run, search, which, MachineSettings(device="cpu", threads=threads))
-    pipeline = run.pipeline.shortlisted(search.shortlist)
+    pipeline = run.pipeline.shortlisted(search.shortlist).with_length_bin(search.length_bin)
     with converted(run, precision, search, which) as folder:
         return ServedSystem(folder, pipeline, search, precision, positions, threads, unserved)
 

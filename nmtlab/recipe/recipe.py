@@ -71,6 +71,11 @@ class Recipe(Section):
             raise ValueError("search.attention_temperature is of attention, which the model does not have; set it to 1")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
+        if self.text.length_bins and not self.model.neural:
+            raise ValueError("text.length_bins is for neural models alone; leave it out")
+        if self.search.length_bin >= (bins := self.text.length_bins) and self.search.length_bin >= 0:
+            choice = f"choose from 0 to {bins - 1}" if bins else "leave it out"
+            raise ValueError(f"search.length_bin is {self.search.length_bin}, but text.length_bins is {bins}; {choice}")
         if self.text.reversed_target and not self.model.neural:
             raise ValueError("text.reversed_target is for neural models alone; leave it out")
         if self.model.neural and self.model.low_rank and not self.transfer.continued:

@@ -58,6 +58,9 @@ class TextSettings(Section):
     reversed_target: bool = False
     """Write the target from its last token to its first: each is predicted from those that follow it."""
 
+    length_bins: int = Field(0, ge=0, le=100)
+    """Tokens before the source for so many ratios of target to source length, equally frequent (0: none; 10 usual)."""
+
     @model_validator(mode="after")
     def _check(self) -> "TextSettings":
         for field, given in (("truecase", self.truecase), ("min_frequency", self.min_frequency > 1)):
@@ -74,6 +77,10 @@ class TextSettings(Section):
             raise ValueError("an imported model reads text as it is; set transliteration to 'none'")
         if self.segmentation == "imported" and self.reversed_target:
             raise ValueError("an imported model writes from left to right; leave reversed_target out")
+        if self.segmentation == "imported" and self.length_bins:
+            raise ValueError("an imported model has no length tokens; leave length_bins out")
+        if self.length_bins == 1:
+            raise ValueError("length_bins = 1 tells nothing of length; set it to 2 or more, or to 0")
         for field, given in (("target_tag 'own'", self.target_tag == "own"), ("tag_form", self.tag_form != "<2{}>")):
             if given and self.segmentation != "imported":
                 raise ValueError(f"{field} is for imported models; leave it out")

@@ -13,6 +13,7 @@ from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.segmentation.length_bins import length_edges
 from nmtlab.text.segmentation.side import LanguageCounts
 from nmtlab.text.segmentation.tokenizers import SubwordKind, Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.segmentation.transliteration import transliterated, transliterator
@@ -162,6 +163,25 @@ def learn_vocabularies(
     )
     by_source, by_target = (of_side if len(of_side) > 1 else {} for of_side in counts)
     return (source, target), (by_source, by_target)
+
+
+def length_bins(
+    settings: TextSettings,
+    corpora: Sequence[ParallelCorpus],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    edges: tuple[float, ...] = (),
+) -> tuple[tuple[float, ...], list[int]]:
+    """Return the ratios of length between the bins of the length tokens, and the number of pairs in each bin.
+
+    Args:
+        edges: those of a parent; of the text's own ratios if empty.
+    """
+    source, target = tokenizers
+    pairs = _all_usable(settings, corpora)
+    ratios = np.array([len(target.split(two)) / len(source.split(one)) for one, two in pairs])
+    edges = edges or length_edges(ratios, settings.length_bins)
+    pairs_of_bins = np.bincount(np.searchsorted(edges, ratios, side="right"), minlength=settings.length_bins)
+    return edges, pairs_of_bins.tolist()
 
 
 def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Pair]:

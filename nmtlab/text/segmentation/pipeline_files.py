@@ -21,17 +21,19 @@ from nmtlab.text.segmentation.vocabulary import Vocabulary
 
 MANIFEST = "pipeline.json"
 
-_INHERITED, _ADDED_TAGS = "inherited_targets", "added_tags"
-_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target")
+_INHERITED, _ADDED_TAGS, _EDGES = "inherited_targets", "added_tags", "length_edges"
+_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target", "length_bins")
 """Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
-Saved = tuple[TextSettings, Side, Side, tuple[int, ...]]
-"""What is saved of a pipeline: settings, source, target, and inherited targets."""
+Saved = tuple[TextSettings, Side, Side, tuple[int, ...], tuple[float, ...]]
+"""What is saved of a pipeline: settings, source, target, inherited targets, and edges of the bins of length."""
 
 
-def files_of(settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...]) -> dict[str, bytes]:
+def files_of(
+    settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...], edges: tuple[float, ...] = ()
+) -> dict[str, bytes]:
     """Return the files of a pipeline, name -> content; the manifest, with the checksums of the others, is the last."""
     files = {}
     for name, side in (("source", source), ("target", target)):
@@ -40,7 +42,7 @@ def files_of(settings: TextSettings, source: Side, target: Side, inherited: tupl
             files[file] = side.tokenizer.to_bytes()
         if side.language_counts:
             files[_counts_file(name)] = _counts_tsv(side.language_counts).encode()
-    return {**files, MANIFEST: _manifest(settings, source, target, inherited, files)}
+    return {**files, MANIFEST: _manifest(settings, source, target, inherited, edges, files)}
 
 
 def read_files(folder: Path) -> Saved:
@@ -53,7 +55,7 @@ def read_files(folder: Path) -> Saved:
         manifest = _Manifest.model_validate_json(read_bytes(folder / MANIFEST))
     source, target = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
     target = replace(target, reversed=manifest.settings.reversed_target)
-    return manifest.settings, source, target, manifest.inherited_targets
+    return manifest.settings, source, target, manifest.inherited_targets, manifest.length_edges
 
 
 def counted_files(*sides: Side) -> dict[str, bytes]:
@@ -92,6 +94,7 @@ class _Manifest(BaseModel):
     tags: tuple[str, ...] = ()
     added_tags: dict[str, int] = {}
     inherited_targets: tuple[int, ...] = ()
+    length_edges: tuple[float, ...] = ()
     files: dict[str, str]
 
     @model_validator(mode="before")
@@ -104,7 +107,12 @@ class _Manifest(BaseModel):
 
 
 def _manifest(
-    settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...], files: dict[str, bytes]
+    settings: TextSettings,
+    source: Side,
+    target: Side,
+    inherited: tuple[int, ...],
+    edges: tuple[float, ...],
+    files: dict[str, bytes],
 ) -> bytes:
     digests = {name: sha256(content).hexdigest() for name, content in files.items()}
     added = dict(source.vocabulary.added_tags)
@@ -118,11 +126,12 @@ def _manifest(
         tags=source.vocabulary.tags[: len(source.vocabulary.tags) - len(added)],
         added_tags=added,
         inherited_targets=inherited,
+        length_edges=edges,
         files=digests,
     )
     # What has its default is left out, so that file and checksum are as they were before there was such a field.
     fields = TextSettings.model_fields
-    left_out: dict[str, Any] = {name: True for name in (_INHERITED, _ADDED_TAGS) if not getattr(manifest, name)}
+    left_out: dict[str, Any] = {name: True for name in (_INHERITED, _ADDED_TAGS, _EDGES) if not getattr(manifest, name)}
     left_out["settings"] = {name for name in _ADDED if getattr(settings, name) == fields[name].default}
     return manifest.model_dump_json(indent=2, exclude=left_out).encode()
 
