@@ -13,6 +13,7 @@ from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.segmentation.byte_pieces import Bytes
 from nmtlab.text.segmentation.length_bins import length_edges
 from nmtlab.text.segmentation.side import LanguageCounts
 from nmtlab.text.segmentation.tokenizers import SubwordKind, Subwords, Tokenizer, Transliterated, Words
@@ -21,6 +22,9 @@ from nmtlab.text.segmentation.truecase import Truecaser
 from nmtlab.text.segmentation.vocabulary import SPECIALS, Vocabulary, most_frequent
 
 T = TypeVar("T")
+
+_Numbered = Subwords | Bytes
+"""Tokenizers whose types have ids of their own."""
 
 BLOCK = 10_000
 """Number of sentence pairs segmented at a time."""
@@ -89,6 +93,8 @@ def learn_tokenizers(
     Raises:
         RecipeError: `text.vocabulary_size` does not fit the text, or a side has words of several languages.
     """
+    if settings.segmentation == "byte":
+        return Bytes(tags), Bytes(tags if settings.joint else ())
     most = _MAX_SENTENCES[settings.segmentation]
     transliterate = transliterator(settings.transliteration)
 
@@ -116,6 +122,8 @@ def extended_tokenizers(
     tokenizers: tuple[Tokenizer, Tokenizer],
 ) -> tuple[Tokenizer, Tokenizer]:
     """Return tokenizers of source and target extended by a type for each letter of the corpora that they lack."""
+    if settings.segmentation == "byte":
+        return tokenizers
     source, target = (Subwords(tokenizer.to_bytes()) for tokenizer in tokenizers)
     letters: tuple[set[str], set[str]] = set(), set()
     sides = source_tokenizer(settings, source), target
@@ -155,7 +163,7 @@ def learn_vocabularies(
     if settings.segmentation == "word":
         pairs = _all_usable(settings, corpora)
         return _word_vocabularies(settings, pairs, tokenizers, (tags, target_tags)), ({}, {})
-    subwords = cast(tuple[Subwords, Subwords], tokenizers)
+    subwords = cast(tuple[_Numbered, _Numbered], tokenizers)
     counts = _counted_by_language(settings, corpora, subwords)
     source, target = (
         _subword_vocabulary(side, np.sum(list(of_side.values()), axis=0), of_tags)
@@ -247,14 +255,14 @@ def _kept_words(settings: TextSettings, frequencies: Counter[str], tags: int) ->
     return words
 
 
-def _subword_vocabulary(tokenizer: Subwords, counts: np.ndarray, tags: Mapping[str, int]) -> Vocabulary:
+def _subword_vocabulary(tokenizer: _Numbered, counts: np.ndarray, tags: Mapping[str, int]) -> Vocabulary:
     vocabulary = Vocabulary(tokenizer.types, counts, tuple(tags))
     counts[vocabulary.tag_ids(tags)] = list(tags.values())
     return replace(vocabulary, counts=counts)
 
 
 def _counted_by_language(
-    settings: TextSettings, corpora: Sequence[ParallelCorpus], tokenizers: tuple[Subwords, Subwords]
+    settings: TextSettings, corpora: Sequence[ParallelCorpus], tokenizers: tuple[_Numbered, _Numbered]
 ) -> tuple[LanguageCounts, LanguageCounts]:
     """Return the subword counts of each side by language."""
     counts: tuple[LanguageCounts, LanguageCounts] = ({}, {})
@@ -265,7 +273,7 @@ def _counted_by_language(
     return counts
 
 
-def _counted(pairs: Iterable[Pair], source: Subwords, target: Subwords) -> tuple[np.ndarray, np.ndarray]:
+def _counted(pairs: Iterable[Pair], source: _Numbered, target: _Numbered) -> tuple[np.ndarray, np.ndarray]:
     """Return the subword counts of each side, each `(size,)` int64."""
     counts = np.zeros(len(source.types), dtype=np.int64), np.zeros(len(target.types), dtype=np.int64)
     for block in blocks(pairs):

@@ -398,6 +398,10 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
         raise RunError(
             "an imported model's subwords do not extend", "go on from it with its own: nmtlab train CORPUS --from RUN"
         )
+    ours, theirs = settings.segmentation, parent.settings.segmentation if parent else ""
+    if parent is not None and "byte" in (ours, theirs) and "word" not in (ours, theirs) and ours != theirs:
+        problem = f"text.segmentation = {ours!r}: a child has its parent's types, which are of {theirs!r}"
+        raise RecipeError(problem, f"set it to {theirs}")
     if parent is not None and parent.source.vocabulary.added_tags:
         raise RunError("the parent was given a tag later", "go on from it: nmtlab train CORPUS --from RUN")
 

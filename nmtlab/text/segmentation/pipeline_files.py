@@ -13,6 +13,7 @@ from nmtlab.errors import RunError
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.segmentation.byte_pieces import Bytes
 from nmtlab.text.segmentation.learning import source_tokenizer
 from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tokenizers import ImportedSubwords, Subwords, Words
@@ -140,6 +141,8 @@ def _tokenizer_file(settings: TextSettings, side: str) -> str:
     """Return the name of a side's tokenizer file, empty if nothing was learned."""
     if settings.segmentation == "word":
         return f"{side}.truecase" if settings.truecase else ""
+    if settings.segmentation == "byte":
+        return ""
     if settings.segmentation == "imported":
         return f"{side}.model"
     return "joint.model" if settings.joint else f"{side}.model"
@@ -166,6 +169,8 @@ def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
         vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags, added)
     counts = _read_counts(folder / _counts_file(side), manifest, languages, vocabulary.size)
     rules = manifest.settings.word_rules
+    if manifest.settings.segmentation == "byte":
+        return Side(language, _bytes(tags, vocabulary, path), vocabulary, languages, counts)
     if not name:
         return Side(language, Words(language, rules=rules), vocabulary, languages)
     with reading(folder / name, _REMEDY):
@@ -179,6 +184,14 @@ def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
             raise ValueError(f"types differ from {path.name}")
         tokenizer = source_tokenizer(manifest.settings, subwords) if side == "source" else subwords
         return Side(language, tokenizer, vocabulary, languages, counts)
+
+
+def _bytes(tags: Sequence[str], vocabulary: Vocabulary, path: Path) -> Bytes:
+    """Return the tokenizer of a side of bytes, having checked that these are its types."""
+    tokenizer = Bytes(tags)
+    if vocabulary.types[: len(tokenizer.types)] != tokenizer.types:
+        raise RunError(f"{path}: its types are not the bytes", _REMEDY)
+    return tokenizer
 
 
 def _read_counts(path: Path, manifest: _Manifest, languages: Sequence[str], size: int) -> LanguageCounts:
