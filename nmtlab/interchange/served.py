@@ -197,7 +197,8 @@ def check_served(run: Run, search: SearchSettings) -> TransformerSettings:
 
 def check_search(settings: SearchSettings) -> None:
     """Raise `RecipeError` if the settings of a search have something that CTranslate2 lacks."""
-    for field, without in (("coverage", "0"), ("replace_unknown", "false"), ("shortlist_translations", "0")):
+    lacking = {"coverage": "0", "replace_unknown": "false", "shortlist_translations": "0", "block_ngrams": "0"}
+    for field, without in lacking.items():
         if getattr(settings, field):
             raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")
     if settings.attention_temperature != 1:

@@ -71,6 +71,8 @@ class Recipe(Section):
             raise ValueError("search.attention_temperature is of attention, which the model does not have; set it to 1")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
+        if self.search.block_ngrams and (not self.model.neural or self.model.plans_length):
+            raise ValueError("search.block_ngrams is of neural models that plan no lengths; set it to 0")
         if self.text.length_bins and not self.model.neural:
             raise ValueError("text.length_bins is for neural models alone; leave it out")
         if self.search.length_bin >= (bins := self.text.length_bins) and self.search.length_bin >= 0:

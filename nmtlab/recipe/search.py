@@ -28,6 +28,9 @@ class SearchSettings(Section):
     attention_temperature: float = Field(1.0, gt=0)
     """Divides the scores of attention to the source before their softmax: above 1 blurs it, below 1 sharpens it."""
 
+    block_ngrams: int = Field(0, ge=0, le=100)
+    """Beams never write an n-gram of so many tokens twice in a translation (0: they may; 3 is usual)."""
+
     length_bin: int = Field(-1, ge=-1, le=99)
     """Length token that asks for short (0) or long translations, of a run with text.length_bins (-1: the usual one)."""
 
