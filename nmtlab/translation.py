@@ -122,8 +122,9 @@ class Translator(Generic[ModelT]):
     def __init__(
         self, model: ModelT, pipeline: Pipeline, settings: SearchSettings, lexicon: LexicalTable | None = None
     ) -> None:
-        self.model = model
-        self.pipeline = pipeline
+        temperature = settings.attention_temperature
+        self.model = model if model.attention_temperature == temperature else model.tempered(temperature)
+        self.pipeline = pipeline.with_length_bin(settings.length_bin)
         self.settings = settings
         self.lexicon = lexicon
 

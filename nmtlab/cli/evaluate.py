@@ -86,6 +86,7 @@ class Evaluation(Answer):
 
 
 _ON_REQUEST = ("ter", "spbleu")
+_MOST_LINES = 20
 
 
 class Evaluations(Answer):
@@ -99,6 +100,27 @@ class Evaluations(Answer):
     """Mean over directions."""
 
 
+class Contrast(Answer):
+    """The answer of `nmtlab evaluate --contrast`."""
+
+    system: str
+    """The run."""
+    file: str
+    """The contrastive pairs."""
+    pairs: int
+    """How many there are."""
+    correct: int
+    """In how many the right translation has the higher probability."""
+    accuracy: float
+    """Their share, 0 to 1."""
+    low: float
+    """Lower end of Wilson's 95 % interval of the accuracy."""
+    high: float
+    """Its upper end."""
+    wrong_lines: list[int]
+    """The lines of the other pairs, from 1."""
+
+
 def evaluate(
     run: Annotated[str, typer.Argument(help="Name of a run, or a text file with translations made elsewhere.")],
     corpus: Annotated[str, typer.Option(help="Corpus to score on. (default: that of the run)")] = "",
@@ -109,6 +131,14 @@ def evaluate(
     all_directions: Annotated[
         bool, typer.Option("--all-directions", help="Score on the text of every direction that the run was trained in.")
     ] = False,
+    contrast: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead, say how often the right one of two translations is likelier: a file of source, right and "
+            "wrong translation on each line, separated by tabs.",
+            show_default=False,
+        ),
+    ] = None,
     ter: Ter = False,
     spbleu: SpBleu = False,
     segment_scores: Segments = None,
@@ -128,6 +158,12 @@ def evaluate(
     if all_directions and (corpus or source or target or reference or segment_scores or Path(run).is_file()):
         remedy = "leave out file, corpus, references, scores of sentences and languages"
         raise NmtlabError("--all-directions: scores a run on all its corpora", remedy)
+    if contrast:
+        if corpus or reference or segment_scores or all_directions or Path(run).is_file():
+            remedy = "leave out file, corpus, references, scores of sentences and --all-directions"
+            raise NmtlabError("--contrast: scores a run on the pairs of its file", remedy)
+        _print_contrast(run, contrast, source, target, set_, threads, json)
+        return
     asked = Asked(ter, spbleu, segment_scores or [], lower_is_better or [])
     if reference or Path(run).is_file():
         check_belongs("a run", None, {"--beam": beam, "--set": set_, "--threads": threads})
@@ -151,6 +187,39 @@ def evaluate(
     else:
         number = f"{len(found)} direction{'s' * (len(found) > 1)}"
         print(f"mean of {number}: BLEU {means['bleu']:.2f}, chrF {means['chrf']:.2f}")
+
+
+def _print_contrast(
+    name: str, path: Path, source: str, target: str, settings: list[str] | None, threads: int | None, json: bool
+) -> None:
+    run = open_run(name, Workspace.find())
+    run = run.directed(source, target) if source or target else run
+    recipe = run_recipe(run.recipe, settings, threads, None)
+
+    from nmtlab.analysis.comparison.contrasts import contrasts, read_contrasts  # after the names are checked: torch
+    from nmtlab.grids.results.shares import wilson
+    from nmtlab.systems import open_system
+
+    pairs = read_contrasts(path)
+    found = contrasts(open_system(run, recipe.search, machine=recipe.machine), pairs)
+    correct, accuracy = int(found["correct"].sum()), float(found["correct"].mean())
+    low, high = wilson(accuracy, len(found))
+    wrong = found.loc[~found["correct"], "line"].tolist()
+    if json:
+        print_answer(
+            Contrast(
+                system=run.name, file=str(path), pairs=len(found), correct=correct, accuracy=accuracy, low=low,
+                high=high, wrong_lines=wrong,
+            )
+        )  # fmt: skip
+        return
+    interval = f"{100 * low:.1f} to {100 * high:.1f}"
+    print(f"{run.name} on {path}: the right translation is likelier in {correct:,} of {len(found):,} pairs")
+    print(f"accuracy        {100 * accuracy:6.2f}  % ({interval}, Wilson's 95 % interval)")
+    if wrong:
+        print(
+            f"wrong in lines  {', '.join(map(str, wrong[:_MOST_LINES]))}{', ...' if len(wrong) > _MOST_LINES else ''}"
+        )
 
 
 def _every_text(run: Run, workspace: Workspace, split: str) -> list[ParallelCorpus]:

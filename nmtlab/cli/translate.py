@@ -63,6 +63,10 @@ def translate(
             help="File of words or phrases that must occur, separated by tabs, one line per line of the text."
         ),
     ] = None,
+    length_bin: Annotated[
+        int | None,
+        typer.Option(min=0, help="Length token, from 0, the shortest, of a run that has some.", show_default=False),
+    ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
@@ -149,7 +153,8 @@ def translate(
     opened, *further = (open_run(name, workspace) for name in (run, *(with_ or [])))
     if from_ or to:
         opened = opened.directed(from_, to)
-    recipe = run_recipe(opened.recipe, set_, threads, beam)
+    length = [] if length_bin is None else [f"search.length_bin={length_bin}"]
+    recipe = run_recipe(opened.recipe, [*(set_ or []), *length], threads, beam)
     asked = [option for option, value in ways.items() if value]
     inspecting = [option for option, value in scored.items() if value]
     inspecting += ["--alignments attention"] * (alignments == "attention")

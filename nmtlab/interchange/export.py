@@ -48,6 +48,12 @@ def export_model(
     if run.recipe.text.reversed_target:
         problem = "text.reversed_target = true: other programs would leave its translations reversed"
         raise RunError(f"run {run.name!r}: {problem}", "choose a run with reversed_target = false")
+    if run.recipe.text.segmentation == "byte":
+        problem = "text.segmentation = 'byte': other programs have no such tokenizer"
+        raise RunError(f"run {run.name!r}: {problem}", "choose a run of words or subwords")
+    if run.recipe.text.length_bins:
+        problem = "text.length_bins: other programs would leave out the length token before each source"
+        raise RunError(f"run {run.name!r}: {problem}", "choose a run without length tokens")
     with new_folder(folder) as unfinished:
         system = open_model(run)
         if program == "huggingface":

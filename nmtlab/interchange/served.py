@@ -178,7 +178,7 @@ def open_served(
     threads = machine.threads if machine else 0
     positions = known_positions(check_served(run, search))
     unserved = partial(open_model, run, search, which, MachineSettings(device="cpu", threads=threads))
-    pipeline = run.pipeline.shortlisted(search.shortlist)
+    pipeline = run.pipeline.shortlisted(search.shortlist).with_length_bin(search.length_bin)
     with converted(run, precision, search, which) as folder:
         return ServedSystem(folder, pipeline, search, precision, positions, threads, unserved)
 
@@ -197,6 +197,7 @@ def check_served(run: Run, search: SearchSettings) -> TransformerSettings:
 
 _UNSERVED = {
     "coverage": "0", "replace_unknown": "false", "prune_below": "0", "per_parent": "0", "shortlist_translations": "0",
+    "block_ngrams": "0",
 }  # fmt: skip
 """Settings of a search that CTranslate2 lacks, and their values without it."""
 
@@ -206,6 +207,8 @@ def check_search(settings: SearchSettings) -> None:
     for field, without in _UNSERVED.items():
         if getattr(settings, field):
             raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")
+    if settings.attention_temperature != 1:
+        raise RecipeError("search.attention_temperature: CTranslate2 does not search like that", "set it to 1")
 
 
 def _translator(folder: Path, precision: Precision, threads: int) -> Any:

@@ -6,7 +6,7 @@ half, which keeps their variance.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -248,6 +248,10 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         self.output_layer = output_layer
         self.language_codes = language_codes
 
+    @property
+    def last_attention(self) -> nn.Module | None:
+        return self.decoder.layers[-1].attention
+
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding.table(source)
 
@@ -270,6 +274,8 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         types: Tensor | None = None,
     ) -> ConvState:
         sentences, width = len(memory.states), self.target_embedding.width
+        if self.attention_temperature != 1:
+            memory = replace(memory, states=memory.states / self.attention_temperature)  # scores are linear in them
         past = [
             memory.states.new_zeros(sentences, 1, layer.convolution.kernel - 1, width) for layer in self.decoder.layers
         ]

@@ -184,6 +184,9 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
     training: bool = False
     """Whether the model is in training; one that is not a module never is."""
 
+    attention_temperature: float = 1.0
+    """What divides the scores of attention to the source in search; see `tempered`."""
+
     def eval(self) -> Self:
         """Return the model in evaluation mode."""
         return self
@@ -230,6 +233,14 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
             RunError: the model does not translate from `source`, or not into `target`.
         """
 
+    def tempered(self, temperature: float) -> Self:
+        """Return the same model with scores of attention to the source divided by a temperature, above 0, in search.
+
+        Raises:
+            RunError: its attention has no scores.
+        """
+        raise RunError("the model: its attention has no temperature", "set search.attention_temperature to 1")
+
 
 class Trainable(nn.Module, SourceModel[MemoryT]):
     """What a loss needs of a model, or anything else that follows its gradient."""
@@ -237,6 +248,11 @@ class Trainable(nn.Module, SourceModel[MemoryT]):
     @property
     def device(self) -> torch.device:
         return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
+
+    @property
+    def last_attention(self) -> nn.Module | None:
+        """The decoder's last attention to the source, which training can guide; None if it has none."""
+        return None
 
     @abstractmethod
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
@@ -329,6 +345,11 @@ class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspecta
         self.check_languages(source, target)
         twin = copy.copy(self)
         twin._default = source, target
+        return twin
+
+    def tempered(self, temperature: float) -> Self:
+        twin = copy.copy(self)
+        twin.attention_temperature = temperature
         return twin
 
     def check_languages(self, source: str | None = None, target: str | None = None) -> None:

@@ -1,14 +1,17 @@
-"""The weights of every attention of a Transformer, recorded while it reads sentence pairs."""
+"""The weights of attention, recorded while a model reads sentence pairs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from nmtlab.errors import RunError
+from nmtlab.models.interface import Trainable
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.attention import MultiHeadAttention
+from nmtlab.recipe.family import NO_ATTENTION
 from nmtlab.text.batching.batch import Batch
 
 
@@ -43,14 +46,29 @@ def recorded_attention(model: Transformer, batch: Batch[Tensor]) -> Attentions:
 
 
 @contextmanager
-def _recording(modules: Iterable[MultiHeadAttention]) -> Iterator[list[Tensor]]:
+def recorded_last_attention(model: Trainable) -> Iterator[Callable[[], Tensor]]:
+    """Record the decoder's last attention to the source, of several heads the first, in a forward pass, with gradient.
+
+    Yields a function that returns the weights, (B, T, S), after the pass.
+
+    Raises:
+        RunError: the model has no attention.
+    """
+    if model.last_attention is None:
+        raise RunError(f"the model: {NO_ATTENTION[0]}", NO_ATTENTION[1])
+    with _recording([model.last_attention]) as weights:
+        yield lambda: torch.cat([one[:, 0] if one.dim() > 3 else one for one in weights], dim=1)  # heads, or steps
+
+
+@contextmanager
+def _recording(modules: Iterable[nn.Module]) -> Iterator[list[Tensor]]:
     """Collect the weights of some modules, in the order in which they run."""
     weights: list[Tensor] = []
     hooks = []
     for module in modules:
-        ask = module.register_forward_pre_hook(_asked_to_record, with_kwargs=True)
-        keep = module.register_forward_hook(lambda _, __, output: weights.append(output[1]))
-        hooks += [ask, keep]
+        hooks.append(module.register_forward_hook(lambda _, __, output: weights.append(output[1])))
+        if isinstance(module, MultiHeadAttention):
+            hooks.append(module.register_forward_pre_hook(_asked_to_record, with_kwargs=True))
     try:
         yield weights
     finally:
@@ -58,5 +76,5 @@ def _recording(modules: Iterable[MultiHeadAttention]) -> Iterator[list[Tensor]]:
             hook.remove()
 
 
-def _asked_to_record(_: MultiHeadAttention, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def _asked_to_record(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     return args, {**kwargs, "record": True}

@@ -138,17 +138,20 @@ class Attended:
         bias: as of `RecurrentMemory`.
         lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None without a
             lexicon.
+        temperature: divides the scores.
     """
 
     keys: Tensor
     values: Tensor
     bias: Tensor
     lexical: Tensor | None
+    temperature: float = 1.0
 
     def select(self, sentences: Tensor) -> "Attended":
         """Return the same for some sentences."""
         lexical = None if self.lexical is None else self.lexical[sentences]
-        return Attended(self.keys[sentences], self.values[sentences], self.bias[sentences], lexical)
+        keys, values, bias = (tensor[sentences] for tensor in (self.keys, self.values, self.bias))
+        return replace(self, keys=keys, values=values, bias=bias, lexical=lexical)
 
     def replace(self, sentences: Tensor, other: "Attended", others: Tensor) -> "Attended":
         """Return the same with other sentences in place of some, and overwrite this."""
@@ -161,7 +164,8 @@ class Attended:
         lexical = self.lexical
         if lexical is not None and other.lexical is not None:
             lexical = longer(lexical, other.lexical)
-        return Attended(longer(self.keys, other.keys), longer(self.values, other.values), bias[..., :longest], lexical)
+        keys, values = longer(self.keys, other.keys), longer(self.values, other.values)
+        return replace(self, keys=keys, values=values, bias=bias[..., :longest], lexical=lexical)
 
 
 @dataclass(frozen=True)
@@ -262,6 +266,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def output_ids(self) -> Tensor:
         return self._output_ids()
 
+    @property
+    def last_attention(self) -> nn.Module | None:
+        return self.attention
+
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.encoder.embed(source)
 
@@ -277,7 +285,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         types: Tensor | None = None,
     ) -> RecurrentState:
         table = self.output_table(language).subset(types)
-        return self._start(memory, table.ids, table)
+        return self._start(memory, table.ids, table, self.attention_temperature)
 
     def step(self, state: RecurrentState, token: Tensor, record: bool = False, attention: Tensor | None = None) -> Step:
         nothing = [None] * len(self.cells)
@@ -346,7 +354,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         """Return the type of each output column in a target language, the default if not given: (C,)."""
         return self.output_types.types(language or self.default_languages[1])
 
-    def _start(self, memory: RecurrentMemory, output_ids: Tensor, output: OutputTable | None) -> RecurrentState:
+    def _start(
+        self, memory: RecurrentMemory, output_ids: Tensor, output: OutputTable | None, temperature: float = 1.0
+    ) -> RecurrentState:
         layers = [tuple(tensor.unsqueeze(1) for tensor in state) for state in memory.last]
         nothing = torch.zeros_like(layers[0][0])
         if self.attention is None:
@@ -354,7 +364,8 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
             attended = Attended(c, c, torch.zeros_like(c[..., :1]), None)
         else:
             lexical = self._lexical_rows(memory, output_ids)
-            attended = Attended(self.attention.keys(memory.states), memory.states, memory.bias, lexical)
+            keys = self.attention.keys(memory.states)
+            attended = Attended(keys, memory.states, memory.bias, lexical, temperature)
         return RecurrentState(output, attended, layers, nothing)
 
     def _project(self, token: Tensor) -> Tensor:
@@ -397,7 +408,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def _read_source(self, h: Tensor, source: Attended, imposed: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the top layer's output, (B, K, D), behind the context if there is any, and the weights, (B, K, S)."""
         if self.attention is not None:
-            context, weights = self.attention(h, source.keys, source.values, source.bias, imposed)
+            context, weights = self.attention(h, source.keys, source.values, source.bias, imposed, source.temperature)
             return torch.cat((context, h), dim=-1), weights
         weights = torch.ones_like(h[..., :1])
         return (h if self.feed is None else torch.cat((source.values.expand_as(h), h), dim=-1)), weights

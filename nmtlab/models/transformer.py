@@ -197,6 +197,10 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
             taken = int(reads_start) + (not self.plans_length)
             self.longest = max(1, len(decoder_positions.weight) - taken)
 
+    @property
+    def last_attention(self) -> nn.Module | None:
+        return self.decoder[-1].cross_attention
+
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source, language or self.default_languages[0])
 
@@ -241,7 +245,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         state = TransformerState(
             output=table,
             language=language,
-            memory=[(keys.contiguous(), values.contiguous()) for keys, values in projected],
+            memory=[(self._tempered(keys).contiguous(), values.contiguous()) for keys, values in projected],
             memory_bias=memory.bias,
             past=[layer.no_words(memory.states[:, 0]) for layer in self.decoder],
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
@@ -251,6 +255,10 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
             return state
         start = torch.full((len(memory.states), 1), BOS, device=memory.states.device)
         return self._read(state, self._embed_start(start, language))[1]
+
+    def _tempered(self, keys: Tensor) -> Tensor:
+        """Return keys whose scores, linear in them, are divided by the temperature."""
+        return keys if self.attention_temperature == 1 else keys / self.attention_temperature
 
     def step(
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None

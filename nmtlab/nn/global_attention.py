@@ -29,7 +29,13 @@ class GlobalAttention(nn.Module):
         return self.key(memory)
 
     def forward(
-        self, queries: Tensor, keys: Tensor, memory: Tensor, mask: Tensor, imposed: Tensor | None = None
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+        imposed: Tensor | None = None,
+        temperature: float = 1.0,
     ) -> tuple[Tensor, Tensor]:
         """Attend from queries, (B, Q, D).
 
@@ -37,6 +43,7 @@ class GlobalAttention(nn.Module):
             keys, memory: (B, S, D).
             mask: (B, 1, S), -inf where a position may not be attended to, else 0.
             imposed: weights that replace the computed ones where they are not NaN, broadcastable to (B, Q, S).
+            temperature: divides the scores, above 0.
 
         Returns:
             The context vectors (B, Q, D) and the weights (B, Q, S).
@@ -46,6 +53,6 @@ class GlobalAttention(nn.Module):
             scores = torch.baddbmm(mask, queries, keys.transpose(1, 2))
         else:
             scores = F.linear((queries.unsqueeze(2) + keys.unsqueeze(1)).tanh(), self.v) + mask
-        weights = scores.softmax(-1)
+        weights = (scores if temperature == 1 else scores / temperature).softmax(-1)
         weights = weights if imposed is None else impose(imposed, weights)
         return weights @ memory, weights

@@ -13,7 +13,7 @@ from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.linear import Linear
 
 CellState = tuple[Tensor, ...]
-CellKind = Literal["lstm", "gru"]
+CellKind = Literal["lstm", "gru", "rnn"]
 
 
 class LstmCell(nn.Module):
@@ -78,6 +78,29 @@ class GruCell(nn.Module):
         return (_gated(self.input_norm(projected), self.recurrent_norm(self.recurrent(dropped)), h),)
 
 
+class RnnCell(nn.Module):
+    """One step of Elman's network (1990), h' = tanh(W x + U h + b): state (h,); arguments as of `LstmCell`."""
+
+    tensors = 1
+
+    def __init__(self, input_size: int, d_model: int, layer_norm: bool = False) -> None:
+        super().__init__()
+        self.input = Linear(input_size, d_model)
+        self.recurrent = Linear(d_model, d_model)
+        self.input_norm = nn.LayerNorm(d_model) if layer_norm else nn.Identity()
+        self.recurrent_norm = nn.LayerNorm(d_model) if layer_norm else nn.Identity()
+
+    def project(self, x: Tensor) -> Tensor:
+        """Return the input's part of the pre-activations, (..., D)."""
+        return self.input(x)
+
+    def forward(self, projected: Tensor, state: CellState, recurrent_mask: Tensor | None = None) -> CellState:
+        """Return the next state; see `LstmCell`."""
+        (h,) = state
+        dropped = h if recurrent_mask is None else h * recurrent_mask
+        return ((self.input_norm(projected) + self.recurrent_norm(self.recurrent(dropped))).tanh(),)
+
+
 class Transition(nn.Module):
     """A gated recurrent unit whose input is 0, of which only the bias is left: h -> h.
 
@@ -125,8 +148,13 @@ def _gated(sums: Tensor, sums_h: Tensor, h: Tensor) -> Tensor:
     return torch.lerp(new, h.to(new.dtype), (update + update_h).sigmoid())
 
 
-Cell = LstmCell | GruCell
-CELLS: dict[CellKind, type[LstmCell] | type[GruCell]] = {"lstm": LstmCell, "gru": GruCell}
+Cell = LstmCell | GruCell | RnnCell
+CELLS: dict[CellKind, type[LstmCell] | type[GruCell] | type[RnnCell]] = {
+    "lstm": LstmCell,
+    "gru": GruCell,
+    "rnn": RnnCell,
+}
+_LOOPS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
 class FusedLayer(nn.Module):
@@ -134,7 +162,7 @@ class FusedLayer(nn.Module):
 
     def __init__(self, kind: CellKind, d_model: int) -> None:
         super().__init__()
-        self.loop = (nn.LSTM if kind == "lstm" else nn.GRU)(d_model, d_model, batch_first=True)
+        self.loop = _LOOPS[kind](d_model, d_model, batch_first=True)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, CellState]:
         """Read sentences from left to right.

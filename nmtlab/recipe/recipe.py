@@ -67,8 +67,17 @@ class Recipe(Section):
         for field, off in (("replace_unknown", "false"), ("coverage", "0")):
             if getattr(self.search, field) and not self.model.attends:
                 raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
+        if self.search.attention_temperature != 1 and not (self.model.neural and self.model.attends):
+            raise ValueError("search.attention_temperature is of attention, which the model does not have; set it to 1")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
+        if self.search.block_ngrams and (not self.model.neural or self.model.plans_length):
+            raise ValueError("search.block_ngrams is of neural models that plan no lengths; set it to 0")
+        if self.text.length_bins and not self.model.neural:
+            raise ValueError("text.length_bins is for neural models alone; leave it out")
+        if self.search.length_bin >= (bins := self.text.length_bins) and self.search.length_bin >= 0:
+            choice = f"choose from 0 to {bins - 1}" if bins else "leave it out"
+            raise ValueError(f"search.length_bin is {self.search.length_bin}, but text.length_bins is {bins}; {choice}")
         if self.text.reversed_target and not self.model.neural:
             raise ValueError("text.reversed_target is for neural models alone; leave it out")
         if self.model.neural and self.model.low_rank and not self.transfer.continued:
@@ -76,7 +85,7 @@ class Recipe(Section):
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
-        if problem := _going_on_problem(self) or _risk_problem(self):
+        if problem := _going_on_problem(self) or _risk_problem(self) or _guided_problem(self):
             raise ValueError(problem)
         shares = isinstance(self.model, TransformerSettings | ConvSettings) and self.model.shared_embeddings
         one_table = shares and self.text.joint
@@ -200,6 +209,19 @@ def _risk_problem(recipe: Recipe) -> str:
         return "training.risk_samples = 1 has no other sample to be compared with; set it to 2 or more"
     if recipe.training.risk_form == "self-critical" and recipe.training.risk_reference:
         return "training.risk_reference is no sample, and a self-critical risk is of samples alone; set it to false"
+    return ""
+
+
+def _guided_problem(recipe: Recipe) -> str:
+    """Return why a recipe cannot guide attention; empty if it can, or need not."""
+    if not recipe.training.guided_attention:
+        return ""
+    if not recipe.model.neural or not recipe.model.attends:
+        return "training.guided_attention guides attention, which this model does not have; set it to 0"
+    if recipe.training.risk != "none":
+        return "training.guided_attention is of the text's own targets, and a risk of samples; leave out one of them"
+    if recipe.machine.compile:
+        return "training.guided_attention records attention, which is not compiled; set machine.compile=false"
     return ""
 
 

@@ -29,8 +29,8 @@ class RnnSettings(Family):
     reversed_source: bool = True
     """Unless bidirectional, all encoder layers read the source backwards, as in the thesis, or all forwards."""
 
-    cell: Literal["lstm", "gru"] = "lstm"
-    """Recurrent cell."""
+    cell: Literal["lstm", "gru", "rnn"] = "lstm"
+    """Recurrent cell: with gates, or tanh(W x + U h + b) without (Elman 1990)."""
 
     transitions: int = Field(1, ge=1, le=100)
     """Recurrent units in each step of a layer, of which the first reads its input (Miceli Barone et al. 2017)."""

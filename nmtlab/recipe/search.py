@@ -37,6 +37,15 @@ class SearchSettings(Section):
     per_parent: int = Field(0, ge=0, le=100_000)
     """Most hypotheses that go on from the same one at a step (0: as many as the beam holds)."""
 
+    attention_temperature: float = Field(1.0, gt=0)
+    """Divides the scores of attention to the source before their softmax: above 1 blurs it, below 1 sharpens it."""
+
+    block_ngrams: int = Field(0, ge=0, le=100)
+    """Beams never write an n-gram of so many tokens twice in a translation (0: they may; 3 is usual)."""
+
+    length_bin: int = Field(-1, ge=-1, le=99)
+    """Length token that asks for short (0) or long translations, of a run with text.length_bins (-1: the usual one)."""
+
     extra_length: int = Field(50, ge=0, le=10_000)
     """Maximum number of tokens by which a hypothesis may exceed the source length."""
 

@@ -13,14 +13,14 @@ WordRules = Literal["moses", "unicode"]
 class TextSettings(Section):
     """Segmentation and vocabularies (thesis 3.1.2.2, 3.2.5.1, 3.3.3.1)."""
 
-    segmentation: Literal["word", "bpe", "unigram", "imported"] = "bpe"
-    """Moses words; SentencePiece subwords from byte-pair encoding or a unigram model; or an imported model's own."""
+    segmentation: Literal["word", "bpe", "unigram", "byte", "imported"] = "bpe"
+    """Moses words; subwords by byte-pair encoding or a unigram model (SentencePiece); bytes; or an imported model's."""
 
     word_rules: WordRules = "moses"
     """Words of Moses, which are cut at some letters and apostrophes; or whole words as Unicode has them."""
 
     vocabulary_size: int = Field(8000, ge=0, le=1_000_000)
-    """Number of types, including the four special ones; for words, the most frequent ones (0: all)."""
+    """Number of types, including the four special ones; for words, the most frequent ones (0: all); not for bytes."""
 
     min_frequency: int = Field(1, ge=1)
     """Words seen fewer times than this in training become UNK (5 in thesis 3.2)."""
@@ -58,6 +58,9 @@ class TextSettings(Section):
     reversed_target: bool = False
     """Write the target from its last token to its first: each is predicted from those that follow it."""
 
+    length_bins: int = Field(0, ge=0, le=100)
+    """Tokens before the source for so many ratios of target to source length, equally frequent (0: none; 10 usual)."""
+
     @model_validator(mode="after")
     def _check(self) -> "TextSettings":
         for field, given in (("truecase", self.truecase), ("min_frequency", self.min_frequency > 1)):
@@ -70,10 +73,17 @@ class TextSettings(Section):
             raise ValueError(
                 f"target_tag {self.target_tag!r} needs a joint vocabulary; set joint to true, or choose 'source'"
             )
+        if self.segmentation == "byte" and (self.transliteration != "none" or self.unk_copy_threshold):
+            field = "unk_copy_threshold" if self.unk_copy_threshold else "transliteration"
+            raise ValueError(f"{field} is not for segmentation 'byte', which writes any text as it is; leave it out")
         if self.segmentation == "imported" and self.transliteration != "none":
             raise ValueError("an imported model reads text as it is; set transliteration to 'none'")
         if self.segmentation == "imported" and self.reversed_target:
             raise ValueError("an imported model writes from left to right; leave reversed_target out")
+        if self.segmentation == "imported" and self.length_bins:
+            raise ValueError("an imported model has no length tokens; leave length_bins out")
+        if self.length_bins == 1:
+            raise ValueError("length_bins = 1 tells nothing of length; set it to 2 or more, or to 0")
         for field, given in (("target_tag 'own'", self.target_tag == "own"), ("tag_form", self.tag_form != "<2{}>")):
             if given and self.segmentation != "imported":
                 raise ValueError(f"{field} is for imported models; leave it out")

@@ -61,6 +61,9 @@ class TrainingSettings(Section):
     likelihood_weight: float = Field(0.001, ge=0)
     """Weight λ of the cross-entropy in the loss of an update, risk + λ cross-entropy; without a risk, it is 1."""
 
+    guided_attention: float = Field(0.0, ge=0)
+    """Weight λ of -log of the last attention's weight on linked words (Chen et al. 2016); of heads, the first."""
+
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of input words randomly replaced by UNK (0.1 in thesis 3.3.3.1)."""
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from nmtlab.models.interface import MemoryT, Searchable, SourceModel, StateT
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import last_layer
+from nmtlab.search.blocking import without_repeats
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
 from nmtlab.search.scores import coverage_penalty, highest_coverage, hypothesis_score, length_limit, optimistic_bound
@@ -185,6 +186,8 @@ def _advance(
     log_probs = constraints.constrain(output_ids, log_probs, beam.sentence, steps)
     if steps == 0 and not settings.allow_empty:
         log_probs = log_probs.masked_fill(output_ids == EOS, -math.inf)
+    if settings.block_ngrams:
+        log_probs = without_repeats(log_probs, output_ids, beam.tokens, settings.block_ngrams)
     values, token = beam.continuations(log_probs, output_ids, settings.per_parent or settings.beam_size)  # (B, K, n)
     # A finished hypothesis has a single continuation: itself.
     ended = beam.finished.unsqueeze(-1)

@@ -71,11 +71,16 @@ class Ensemble(Searchable[_Memories, _States]):
             raise RunError("ensemble: its runs produce different types", "train them on one vocabulary")
         if any(model.plans_length for model in self.models):
             raise RunError("ensemble: one of its runs plans lengths and generates no EOS", "leave that run out")
+        self.attention_temperature = models[0].attention_temperature
         self.longest = min((model.longest for model in self.models if model.longest is not None), default=None)
 
     def directed(self, source: str, target: str) -> "Ensemble":
         """Return the ensemble with another default direction."""
         return Ensemble([model.directed(source, target) for model in self.models], self.mean)
+
+    def tempered(self, temperature: float) -> "Ensemble":
+        """Return the ensemble of the same models at a temperature of attention."""
+        return Ensemble([model.tempered(temperature) for model in self.models], self.mean)
 
     @property
     def device(self) -> torch.device:

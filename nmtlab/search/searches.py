@@ -212,7 +212,11 @@ def usual_search(
         return Grid(settings, n_best, prefixes, phrases)
     if prefixes is None and plans_length:
         return Planned(settings, n_best)
-    if prefixes is None and settings.beam_size == 1 and not settings.coverage and not settings.shortlist_translations:
+    if (
+        prefixes is None
+        and settings.beam_size == 1
+        and not (settings.coverage or settings.shortlist_translations or settings.block_ngrams)
+    ):
         return Greedy(settings)
     return Beam(settings, n_best, prefixes)
 

@@ -224,7 +224,7 @@ def _padded(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> float:
 
 def _tokens(recipe: Recipe, train: pd.DataFrame) -> int:
     """Return the tokens of training text of these sizes, with EOS."""
-    tokens_per_word = 1.0 if recipe.text.segmentation == "word" else 1.35
+    tokens_per_word = {"word": 1.0, "byte": 6.0}.get(recipe.text.segmentation, 1.35)  # a byte for the space
     return int(train["tokens"].sum() * tokens_per_word + 2 * int(train["sentences"]["source"]))
 
 

@@ -10,13 +10,16 @@ from typing import Generic, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from nmtlab.errors import RunError
 from nmtlab.models.interface import MemoryT, Trainable, output_index
+from nmtlab.models.recording import recorded_last_attention
 from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss, soft_cross_entropy
 
 CROSS_ENTROPY, LABEL_SMOOTHING, LENGTH, TEACHER = "cross_entropy", "label_smoothing", "length", "teacher"
+GUIDED_ATTENTION = "guided_attention"
 
 _LIKELIHOOD = (CROSS_ENTROPY, LENGTH)
 """Terms that are negative log-likelihoods of the target: of its tokens and, instead of EOS, of its length."""
@@ -29,11 +32,13 @@ class Forward(NamedTuple, Generic[MemoryT]):
         memory: of the sources.
         states: (tokens, D) decoder states where tokens are predicted, row by row.
         mask: (B, T) bool, the positions of `states`.
+        attention: (B, T, S) weights of the last attention to the source, if a term asks for them.
     """
 
     memory: MemoryT
     states: Tensor
     mask: Tensor
+    attention: Tensor | None = None
 
 
 class Summand(NamedTuple):
@@ -140,10 +145,39 @@ class Length:
     def __call__(
         self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
     ) -> Summand:
-        memory, _, mask = forward()
+        memory, _, mask, _ = forward()
         length = mask.sum(1).masked_fill((batch.target == PAD).all(1), NO_LENGTH)
         loss = length_loss(model.length_log_probs(memory).float(), length, batch.weight)
         return Summand(loss, {LENGTH: loss.detach()})
+
+
+class GuidedAttention:
+    """-Σ_j log Σ_{i linked to j} a_ji, over the linked target tokens j (Chen et al. 2016; survey 12.4).
+
+    a are the weights of one attention: the last to the source, of several heads the first. Other target tokens add
+    nothing, and so do sentences without links.
+
+    Args:
+        weight: λ, above 0.
+    """
+
+    def __init__(self, weight: float) -> None:
+        self.weights: Mapping[str, float] = {GUIDED_ATTENTION: weight}
+
+    def __call__(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
+    ) -> Summand:
+        attention = forward().attention
+        if batch.links is None or attention is None:
+            raise RunError(
+                "training.guided_attention: the training text has no word links",
+                "align first, as with nmtlab.training.links.learned_links, or set it to 0",
+            )
+        linked = batch.links & (batch.target != PAD).unsqueeze(2)
+        mass = (widened(attention) * linked).sum(2)
+        each = -mass.clamp_min(torch.finfo(mass.dtype).tiny).log().masked_fill(~linked.any(2), 0)
+        loss = each.sum() if batch.weight is None else (each.sum(1) * batch.weight).sum()
+        return Summand(self.weights[GUIDED_ATTENTION] * loss, {GUIDED_ATTENTION: loss.detach()})
 
 
 class Loss(NamedTuple):
@@ -165,6 +199,7 @@ class Objective(nn.Module):
         super().__init__()
         self.model = model
         self.terms = tuple(terms)
+        self.guides_attention = any(isinstance(term, GuidedAttention) for term in terms)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -177,7 +212,7 @@ class Objective(nn.Module):
 
         def forward() -> Forward:
             if not made:
-                made.append(forward_pass(self.model, batch))
+                made.append(self._forward_pass(batch))
             return made[0]
 
         first, *rest = (term(self.model, batch, forward) for term in self.terms)
@@ -185,6 +220,13 @@ class Objective(nn.Module):
         for part in rest:
             total, values = total + part.loss, values | part.values
         return Loss(total, values)
+
+    def _forward_pass(self, batch: Batch[Tensor]) -> Forward:
+        if not self.guides_attention:
+            return forward_pass(self.model, batch)
+        with recorded_last_attention(self.model) as weights:
+            made = forward_pass(self.model, batch)
+        return made._replace(attention=weights()[:, -batch.target.shape[1] :])  # one may read a token more at the start
 
 
 def training_objective(
@@ -194,16 +236,18 @@ def training_objective(
     teacher_weight: float = 0.0,
     risk: Term | None = None,
     likelihood_weight: float = 1.0,
+    guided_attention: float = 0.0,
 ) -> Objective:
     """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood.
 
     With a teacher, its distributions have a share in the cross-entropy; arguments as of `Taught`. A risk is minimised
-    besides cross-entropy with a weight.
+    besides cross-entropy with a weight. With a weight of guided attention, that is added.
     """
     tokens: Term = CrossEntropy(smoothing) if teacher is None else Taught(smoothing, teacher, teacher_weight)
     if risk:
         return Objective(model, [Weighted(tokens, likelihood_weight), risk])
-    return Objective(model, [tokens, *([Length()] if model.plans_length else [])])
+    guided = [GuidedAttention(guided_attention)] if guided_attention else []
+    return Objective(model, [tokens, *([Length()] if model.plans_length else []), *guided])
 
 
 def forward_pass(model: Trainable[MemoryT], batch: Batch[Tensor], memory: MemoryT | None = None) -> Forward[MemoryT]:
@@ -222,7 +266,7 @@ class Scored(NamedTuple):
 
 def scored_tokens(model: Trainable[MemoryT], batch: Batch[Tensor], forward: Forward[MemoryT]) -> Scored:
     """Return a model's predictions of the target tokens of a batch, given its forward pass."""
-    _, states, mask = forward
+    _, states, mask, _ = forward
     table = model.output_table(batch.target_language)
     weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
     return Scored(model.output(states, table), output_index(table.ids, batch.target[mask]), weight)
@@ -233,7 +277,7 @@ def sentence_log_probs(model: Trainable[MemoryT], batch: Batch[Tensor], memory: 
 
     `memory` is as of `forward_pass`.
     """
-    memory, states, mask = forward_pass(model, batch, memory)
+    memory, states, mask, _ = forward_pass(model, batch, memory)
     table = model.output_table(batch.target_language)
     log_probs = widened(model.output(states, table)).log_softmax(-1)
     tokens = log_probs.gather(1, output_index(table.ids, batch.target[mask]).unsqueeze(1)).squeeze(1)

@@ -148,6 +148,6 @@ def _online(recipe: Recipe, name: str) -> Recipe:
     """Return the recipe of a training that goes on with SGD in a document."""
     seed = int(np.random.SeedSequence((recipe.training.seed, zlib.crc32(name.encode()))).generate_state(1)[0])
     training = recipe.training.model_copy(
-        update={"optimiser": "sgd", "loss_reduction": "sum", "seed": seed, "risk": "none"}
+        update={"optimiser": "sgd", "loss_reduction": "sum", "seed": seed, "risk": "none", "guided_attention": 0.0}
     )
     return recipe.model_copy(update={"training": training, "machine": MachineSettings()})

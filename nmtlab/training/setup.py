@@ -28,6 +28,7 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.cost import check_fits
 from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.lexicon import learned_lexicon
+from nmtlab.training.links import LINKS, learn_links, with_links
 from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
@@ -121,7 +122,7 @@ def train(
     with writing(run) if group.is_main else nullcontext():
         group.on_main(lambda: _prepare(run, encoded, on_event))
         taught_by = open_teacher(teacher, recipe.machine) if teacher else None
-        mixture, resumed = encoded(), resumed_recipe(run, recipe.machine)
+        mixture, resumed = with_links(run, encoded()), resumed_recipe(run, recipe.machine)
         _check_positions(resumed, mixture, run.pipeline, dev)
         synthetic = synthetic_pairs(mixture, by_use(recipe, corpora)[0])
         mostly = 2 * synthetic > sum(mixture.quotas)
@@ -286,9 +287,12 @@ def _anchoring_text(parent: Run, run: Run, workspace: Workspace) -> Mixture | No
 
 
 def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> None:
-    """Encode the corpora, and learn the translation table if the model needs one."""
+    """Encode the corpora, and learn the translation table or the links if the training needs them."""
     on_event(Preparing("encoding the corpus"))
     mixture = encoded()
+    if run.recipe.training.guided_attention and not (run.folder / LINKS).exists():
+        on_event(Preparing("aligning words"))
+        learn_links(run, mixture)
     if not run.recipe.model.lexical_table or run.translation_table is not None:
         return
     on_event(Preparing("aligning words"))

@@ -133,7 +133,7 @@ def test_attention_is_from_the_last_transition_and_enters_the_first_one_of_the_n
 
 
 @pytest.mark.parametrize("context", ["initial", "every-step"])
-@pytest.mark.parametrize(("cell", "kind"), [("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU)])
+@pytest.mark.parametrize(("cell", "kind"), [("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU), ("rnn", torch.nn.RNN)])
 def test_without_attention_the_decoder_is_torchs_own_from_the_encoders_last_state(cell, kind, context):
     model = recurrent(cell=cell, layers=2, attention="none", context=context)
     p, every_step = dict(model.named_parameters()), context == "every-step"

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nmtlab.nn.recurrent import SteppedLayer, Transition, TransitionGruCell
+from nmtlab.nn.recurrent import FusedLayer, RnnCell, SteppedLayer, Transition, TransitionGruCell
 
 WIDTH = INPUT = 3
 
@@ -92,3 +92,34 @@ def test_a_dropped_unit_of_h_enters_no_transition():
     x, h = torch.randn(2, INPUT, dtype=torch.float64), torch.randn(2, WIDTH, dtype=torch.float64)
     cell(cell.project(x), (h,), torch.tensor([0.0, 2.0, 2.0], dtype=torch.float64))
     assert [(one[:, 0] == 0).all().item() and (one[:, 1:] != 0).all().item() for one in seen] == [True] * 3
+
+
+def test_a_cell_without_gates_is_torchs_step_by_step_and_over_a_whole_sentence():
+    torch.manual_seed(1)
+    cell = RnnCell(WIDTH, WIDTH).double()
+    parts = {
+        "weight_ih_l0": cell.input.weight, "weight_hh_l0": cell.recurrent.weight,
+        "bias_ih_l0": cell.input.bias, "bias_hh_l0": cell.recurrent.bias,
+    }  # fmt: skip
+    theirs = torch.nn.RNN(WIDTH, WIDTH, batch_first=True).double()
+    theirs.load_state_dict(parts)
+    fused = FusedLayer("rnn", WIDTH).double()
+    fused.loop.load_state_dict(parts)
+    x, lengths = torch.randn(2, 5, WIDTH, dtype=torch.float64), torch.tensor([5, 3])
+    outputs, last = theirs(x)
+    for layer in (SteppedLayer(cell, 0.0), fused):
+        found, (state,) = layer(x, lengths)
+        torch.testing.assert_close(found[0], outputs[0])
+        torch.testing.assert_close(found[1, :3], outputs[1, :3])
+        torch.testing.assert_close(state, torch.stack((last[0, 0], outputs[1, 2])))
+    h = torch.zeros(2, WIDTH, dtype=torch.float64)
+    for word in x.unbind(1):
+        h = torch.tanh(word @ cell.input.weight.T + h @ cell.recurrent.weight.T + cell.input.bias + cell.recurrent.bias)
+    torch.testing.assert_close(h, last[0])
+
+
+def test_the_gradient_of_a_cell_without_gates_is_that_of_finite_differences():
+    torch.manual_seed(2)
+    cell = RnnCell(WIDTH, WIDTH, layer_norm=True).double()
+    x, h = (torch.randn(2, WIDTH, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert torch.autograd.gradcheck(lambda one, two: cell(cell.project(one), (two,))[0], (x, h))

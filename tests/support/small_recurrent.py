@@ -32,6 +32,8 @@ SYSTEMS = {
 }
 VARIANTS = {
     "gru": {"cell": "gru"},
+    "rnn": {"cell": "rnn", "layers": 2},
+    "layer-norm-rnn": {"layer_norm": True, "cell": "rnn"},
     "dot": {"attention": "dot"},
     "additive": {"attention": "additive"},
     "deep": {"layers": 3, "residual": True},

@@ -13,7 +13,7 @@ SOURCE = np.array([[5, 6, EOS], [7, EOS, PAD], [8, 9, EOS]])
 TARGET = np.array([[10, 11, EOS, PAD], [12, EOS, PAD, PAD], [13, 14, 15, EOS]])
 MORE = {
     "origin": np.array([0, 2, 1]), "weight": np.array([1.0, 0.5, 2.0], dtype=np.float32),
-    "source_language": "uz", "target_language": "en",
+    "source_language": "uz", "target_language": "en", "links": np.arange(36).reshape(3, 4, 3) % 5 == 0,
 }  # fmt: skip
 
 

@@ -332,7 +332,7 @@ def _opened(system: _System) -> System:
     if not system.exported:
         return ours()
     positions, pipeline = known_positions(check_exportable(run.name, run.recipe)), run.pipeline
-    pipeline = pipeline.shortlisted(search.shortlist)
+    pipeline = pipeline.shortlisted(search.shortlist).with_length_bin(search.length_bin)
     return ServedSystem(system.exported, pipeline, search, system.precision, positions, threads, ours)
 
 

@@ -11,6 +11,7 @@ from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS
 from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
+from nmtlab.analysis.attention.confidence import CONFIDENCE
 from nmtlab.analysis.attention.places import PEAK_PLACES, farthest_off, linked_sentences
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention, attention_figure, peaks_finding
@@ -24,6 +25,7 @@ from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection, lines_of
 from nmtlab.dashboards.frame.sentences import SentenceChooser
 from nmtlab.dashboards.frame.systems import described_runs, left_out, system_of
+from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.parts.agreement import Agreement
 from nmtlab.dashboards.parts.claims import ClaimsSection
 from nmtlab.dashboards.parts.contrast import ContrastControls
@@ -136,11 +138,15 @@ class AttentionPage(Page):
         self._pins = Fold("pinned", "How does the pinned sentence compare?", self.pinned_chart)
         far = self.counting, self.where, self.strip, self.measured
         claims = ClaimsSection(("runs",), PEAK_COUNTS.metrics)
+        spread = answers(
+            CONFIDENCE, self.runs, "Means over the run's own translations of its packed sentences, in nats"
+        )
         body = [
             self.answer, self.work, self.chart, self.hint, self.selection,
             Fold("text", "How far off is attention over a whole text?", *far, opened=True),
             Fold("claims", "Is it a shift or a sink? What the claims say, over seeds", claims),
             Fold("farthest", "In which sentences is attention farthest off?", self.finder),
+            Fold("confidence", "Is attention focused, and does it cover the source?", spread),
             Fold("sentence", "How far off is it in this sentence, and which unknown words were copied?",
                  self.details, columns(self.shifts, self.copies)),
             Fold("heads", "What does each head of a Transformer attend to?", self.heads),

@@ -10,7 +10,9 @@ from nmtlab.analysis.access.needs import NEURAL, NORMS
 from nmtlab.analysis.access.opened import output_type_of
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
+from nmtlab.analysis.lexical.pieces import MERGES, SEGMENTATIONS
 from nmtlab.analysis.lexical.rare_words import confusions, name_accuracy, name_translations
+from nmtlab.analysis.lexical.vocabulary_cost import VOCABULARY_COST
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.fold import Fold
@@ -19,12 +21,12 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Selection
 from nmtlab.dashboards.frame.systems import described_runs, mentioned, system_of
-from nmtlab.dashboards.frame.views import ViewSection
+from nmtlab.dashboards.frame.views import ViewSection, answers
 from nmtlab.dashboards.parts.projection import VectorProjection
 from nmtlab.dashboards.parts.system_menu import SystemMenu
 from nmtlab.dashboards.parts.text_menu import TextMenu
 from nmtlab.dashboards.widgets.controls import button, columns, row
-from nmtlab.dashboards.widgets.note import Note
+from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token, shows_word
@@ -60,6 +62,8 @@ class NormsPage(Page):
         self.text = TextMenu(workspace)
         self.word = widgets.Text(description="Word", continuous_update=False, placeholder="or click a point")
         self.neighbours = Table("Nearest words", pick="one")
+        self.cut, self.pieces = Answer(), Table("How the word is cut", height="20em")
+        self.cost = answers(VOCABULARY_COST, self.runs, "Parameters by the number of types")
         self.projection = VectorProjection(self.guarded)
         self.find_names = button("Find confused names", self._find_names, self.guarded)
         self.names = Table("Proper names in the references, by training frequency: shares of outcomes")
@@ -84,6 +88,7 @@ class NormsPage(Page):
             Section(("selected",), (), self._follow),
             Section(("runs", "system", "text"), (self.names, self.confused)),
             Section(("runs", "word", "system"), (self.neighbours,), self._show_neighbours),
+            Section(("runs", "word", "system"), (self.cut, self.pieces), self._show_pieces),
         ]
         body = [
             self.norms.answer, self.norms.chart, self.uncounted,
@@ -91,6 +96,8 @@ class NormsPage(Page):
             Fold("plane", "How do the vectors lie in the plane?", self.text, self.projection),
             Fold("names", "Names: which are confused?",
                  row(self.system, self.text, self.find_names), columns(self.names, self.confused)),
+            Fold("pieces", "How is the word cut into pieces?", self.system, self.cut, self.pieces),
+            Fold("cost", "What does a larger vocabulary cost in parameters?", self.cost),
             Fold("numbers", "Rank correlations as numbers", self.norms.table),
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, [self.runs, self.word], self.runs.refresh)
@@ -141,6 +148,18 @@ class NormsPage(Page):
         self.neighbours.title = found if word else "Nearest words: type or click one"
         frame = neighbours(system_of(run), word).round(2) if word else pd.DataFrame()
         self.neighbours.show(frame, pieces=("word",) if word else (), why="Type a word, or click a point above.")
+
+    def _show_pieces(self) -> None:
+        word, run = self.word.value.strip(), self.system.run
+        shown = next((one for one in (SEGMENTATIONS, MERGES) if run and one.fits(run)), None)
+        if not word or run is None or shown is None:
+            why = "Type a word." if shown else "The system has no subwords of byte-pair encoding or a unigram model."
+            self.pieces.show(pd.DataFrame(), why=why)
+            return
+        found = shown.of(run, word=word)
+        self.cut.say(shown.finding(found) if shown is SEGMENTATIONS else "")
+        self.pieces.title = f"{readable([word])[0]}: {shown.question}"
+        self.pieces.show(found.drop(columns="ways", errors="ignore").round(3))
 
     def _find_names(self) -> None:
         self.tell("")

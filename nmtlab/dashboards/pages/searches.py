@@ -9,6 +9,7 @@ from nmtlab.analysis.search.beams import OUTCOME, SWEEPS, sweep_figure, text_of,
 from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.analysis.search.least_risk import LEAST_RISK, LEAST_RISKS, samples_figure
 from nmtlab.analysis.search.length_baselines import length_models_finding, stored_length_models
+from nmtlab.analysis.search.length_tokens import LENGTH_TOKENS
 from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, calibration_figure, length_calibration
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.analysis.search.searched import SEARCHED
@@ -18,7 +19,7 @@ from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
-from nmtlab.dashboards.frame.systems import described_runs, mentioned
+from nmtlab.dashboards.frame.systems import described_runs, mentioned, of_one_pair
 from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.parts.calibration import Calibration
 from nmtlab.dashboards.widgets.chart import Chart
@@ -56,6 +57,8 @@ FIRST = ("multi30k-de-en.small",)
 _NONE = "No run here has weights or stored searches: start one on the page Train."
 _NOTHING = "No search of a text is stored with these runs yet."
 _NO_RISKS = "No choice among samples of a text is stored with these runs: measure it as notebook 17 does."
+_NO_LENGTHS = "None of these runs has length tokens: train one with text.length_bins = 10."
+_ASKED = 50  # sentences, each translated with every length token
 _SHARES = {
     "complete": "searched exactly, %", "errors": "search errors, %", "empty": "empty global best, %",
     "beam_empty": "empty from the beam, %",
@@ -86,6 +89,9 @@ class SearchesPage(Page):
         self.risks = ViewSection(
             self._risks, ("runs",), "BLEU, length relative to the reference, and empty translations"
         )
+        self.lengths = ViewSection(
+            self._lengths, ("runs", "text"), "Ratio of target to source length, by the length token that is asked for"
+        )
         sections = [
             Section(("runs",), (), self._offer),
             Section(("runs", "curves"), (self.answer, self.curves, self.missing), self._draw),
@@ -98,6 +104,7 @@ class SearchesPage(Page):
             Fold("errors", "How often does the beam miss the global best, and how long is each?", self.rates),
             Fold("calibration", "Are the probabilities right, and that of the end of a sentence?", self.probabilities),
             Fold("risks", "Does minimum Bayes risk translate better than a beam?", self.risks),
+            Fold("lengths", "Are translations as long as a length token asks for?", self.lengths),
             Fold("plans", "How well are lengths planned?", self.predicted, self.planned, self.calibration),
         ]  # fmt: skip
         state = {"runs": self.runs.table, "curves": self.swept, "text": self.probabilities.text}
@@ -160,6 +167,16 @@ class SearchesPage(Page):
         found = pd.concat([_first(LEAST_RISK, run) for run in runs], ignore_index=True)
         figure = with_subtitle(samples_figure(found), described_runs(runs))
         return View(found, figure, finding=LEAST_RISK.finding(found))
+
+    def _lengths(self) -> View | None:
+        runs, text = [run for run in self.runs.chosen if LENGTH_TOKENS.fits(run)], self.probabilities.text.text
+        if not runs or text is None:
+            self.lengths.answer.say(_NO_LENGTHS)
+            return None
+        shown = of_one_pair(runs, text.corpus.direction)
+        view = LENGTH_TOKENS.view(shown, corpus=text.corpus, split=text.split, sample=_ASKED)
+        with_subtitle(view.figure, described_runs(shown, str(self.probabilities.text.value)))
+        return view
 
     def _show_plans(self) -> None:
         plans = [(run, answer) for run in self._views for answer in PLANNED_LENGTHS.answers(run)]

@@ -26,6 +26,7 @@ class Batch(Generic[A]):
         origin: (B,) int64, index in the recipe of the text that each pair comes from.
         weight: (B,) float32, weight of each pair in the loss; None if all are 1.
         source_language, target_language: language codes of the direction; empty for a model with a single one.
+        links: (B, T, S) bool, which tokens of target and source are linked; None if no attention is guided.
     """
 
     source: A
@@ -35,6 +36,7 @@ class Batch(Generic[A]):
     weight: A | None = None
     source_language: str = ""
     target_language: str = ""
+    links: A | None = None
 
     @property
     def source_mask(self) -> A:
@@ -73,7 +75,8 @@ class Batch(Generic[A]):
         source, target_input = change(self.source), change(self.target_input)
         target, origin = change(self.target), change(self.origin)
         weight = None if self.weight is None else change(self.weight)
-        return Batch(source, target_input, target, origin, weight, self.source_language, self.target_language)
+        links = None if self.links is None else change(self.links)
+        return Batch(source, target_input, target, origin, weight, self.source_language, self.target_language, links)
 
     def cut(self, rows: slice) -> "Batch[A]":
         """Return the pairs in `rows`."""

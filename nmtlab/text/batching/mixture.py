@@ -10,6 +10,7 @@ import numpy as np
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.shards import Shard
+from nmtlab.text.batching.token_links import TokenLinks
 from nmtlab.text.segmentation.vocabulary import PAD
 
 
@@ -22,10 +23,12 @@ class Mixture:
 
     Args:
         sampling_exponent: a text's share of an epoch is proportional to its number of pairs to this power, 0 to 1.
+        links: of the tokens of each pair; None if no attention is guided.
     """
 
     texts: Sequence[EncodedCorpus]
     sampling_exponent: float = 1.0
+    links: TokenLinks | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self.texts))
@@ -87,6 +90,7 @@ class Mixture:
             weight=None if self._weights is None else self._weights[origin],
             source_language=source_language,
             target_language=target_language,
+            links=None if self.links is None else self.links.dense(pairs, target.shape[1], source.shape[1]),
         )
 
     def _origins(self, pairs: np.ndarray) -> np.ndarray:

@@ -104,7 +104,7 @@ def write_shards(
     encoded = kept = 0
     for block in blocks(pairs):
         sources, targets = zip(*block, strict=True)
-        rows = pipeline.encode_source(sources, corpus.target, corpus.origin), pipeline.encode_target(targets)
+        rows = pipeline.encode_pairs(sources, targets, corpus.target, corpus.origin)
         if training:
             rows = _short_enough(rows, pipeline.settings, skipped)
         for name, ids in zip(_SIDES, rows, strict=True):

@@ -33,8 +33,9 @@ def counts_in(pipeline: Pipeline, *corpora: ParallelCorpus) -> tuple[LanguageCou
         directed = pipeline.directed(*corpus.direction)
         for block in blocks(usable_pairs(corpus, pipeline.settings.max_words, Counter())):
             source, target = zip(*block, strict=True)
-            _add(sources[corpus.source], directed.encode_source(source, origin=corpus.origin))
-            _add(targets[corpus.target], directed.encode_target(target))
+            rows = directed.encode_pairs(source, target, origin=corpus.origin)
+            _add(sources[corpus.source], rows[0])
+            _add(targets[corpus.target], rows[1])
     return sources, targets
 
 

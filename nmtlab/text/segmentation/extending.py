@@ -11,6 +11,7 @@ import numpy as np
 
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import SPACE
+from nmtlab.text.segmentation.byte_pieces import Bytes
 from nmtlab.text.segmentation.learning import usable_pairs
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
@@ -120,4 +121,4 @@ def _in_language(side: Side, language: str) -> Side:
 
 def has_bytes(side: Side) -> bool:
     """Return whether a side writes letters that lack a type as bytes, so that none is UNK."""
-    return isinstance(side.tokenizer, (Subwords, ImportedSubwords)) and side.tokenizer.has_bytes
+    return isinstance(side.tokenizer, (Subwords, ImportedSubwords, Bytes)) and side.tokenizer.has_bytes

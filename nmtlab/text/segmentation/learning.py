@@ -13,6 +13,8 @@ from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.segmentation.byte_pieces import Bytes
+from nmtlab.text.segmentation.length_bins import length_edges
 from nmtlab.text.segmentation.side import LanguageCounts
 from nmtlab.text.segmentation.tokenizers import SubwordKind, Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.segmentation.transliteration import transliterated, transliterator
@@ -20,6 +22,9 @@ from nmtlab.text.segmentation.truecase import Truecaser
 from nmtlab.text.segmentation.vocabulary import SPECIALS, Vocabulary, most_frequent
 
 T = TypeVar("T")
+
+_Numbered = Subwords | Bytes
+"""Tokenizers whose types have ids of their own."""
 
 BLOCK = 10_000
 """Number of sentence pairs segmented at a time."""
@@ -88,6 +93,8 @@ def learn_tokenizers(
     Raises:
         RecipeError: `text.vocabulary_size` does not fit the text, or a side has words of several languages.
     """
+    if settings.segmentation == "byte":
+        return Bytes(tags), Bytes(tags if settings.joint else ())
     most = _MAX_SENTENCES[settings.segmentation]
     transliterate = transliterator(settings.transliteration)
 
@@ -115,6 +122,8 @@ def extended_tokenizers(
     tokenizers: tuple[Tokenizer, Tokenizer],
 ) -> tuple[Tokenizer, Tokenizer]:
     """Return tokenizers of source and target extended by a type for each letter of the corpora that they lack."""
+    if settings.segmentation == "byte":
+        return tokenizers
     source, target = (Subwords(tokenizer.to_bytes()) for tokenizer in tokenizers)
     letters: tuple[set[str], set[str]] = set(), set()
     sides = source_tokenizer(settings, source), target
@@ -154,7 +163,7 @@ def learn_vocabularies(
     if settings.segmentation == "word":
         pairs = _all_usable(settings, corpora)
         return _word_vocabularies(settings, pairs, tokenizers, (tags, target_tags)), ({}, {})
-    subwords = cast(tuple[Subwords, Subwords], tokenizers)
+    subwords = cast(tuple[_Numbered, _Numbered], tokenizers)
     counts = _counted_by_language(settings, corpora, subwords)
     source, target = (
         _subword_vocabulary(side, np.sum(list(of_side.values()), axis=0), of_tags)
@@ -162,6 +171,25 @@ def learn_vocabularies(
     )
     by_source, by_target = (of_side if len(of_side) > 1 else {} for of_side in counts)
     return (source, target), (by_source, by_target)
+
+
+def length_bins(
+    settings: TextSettings,
+    corpora: Sequence[ParallelCorpus],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    edges: tuple[float, ...] = (),
+) -> tuple[tuple[float, ...], list[int]]:
+    """Return the ratios of length between the bins of the length tokens, and the number of pairs in each bin.
+
+    Args:
+        edges: those of a parent; of the text's own ratios if empty.
+    """
+    source, target = tokenizers
+    pairs = _all_usable(settings, corpora)
+    ratios = np.array([len(target.split(two)) / len(source.split(one)) for one, two in pairs])
+    edges = edges or length_edges(ratios, settings.length_bins)
+    pairs_of_bins = np.bincount(np.searchsorted(edges, ratios, side="right"), minlength=settings.length_bins)
+    return edges, pairs_of_bins.tolist()
 
 
 def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Pair]:
@@ -227,14 +255,14 @@ def _kept_words(settings: TextSettings, frequencies: Counter[str], tags: int) ->
     return words
 
 
-def _subword_vocabulary(tokenizer: Subwords, counts: np.ndarray, tags: Mapping[str, int]) -> Vocabulary:
+def _subword_vocabulary(tokenizer: _Numbered, counts: np.ndarray, tags: Mapping[str, int]) -> Vocabulary:
     vocabulary = Vocabulary(tokenizer.types, counts, tuple(tags))
     counts[vocabulary.tag_ids(tags)] = list(tags.values())
     return replace(vocabulary, counts=counts)
 
 
 def _counted_by_language(
-    settings: TextSettings, corpora: Sequence[ParallelCorpus], tokenizers: tuple[Subwords, Subwords]
+    settings: TextSettings, corpora: Sequence[ParallelCorpus], tokenizers: tuple[_Numbered, _Numbered]
 ) -> tuple[LanguageCounts, LanguageCounts]:
     """Return the subword counts of each side by language."""
     counts: tuple[LanguageCounts, LanguageCounts] = ({}, {})
@@ -245,7 +273,7 @@ def _counted_by_language(
     return counts
 
 
-def _counted(pairs: Iterable[Pair], source: Subwords, target: Subwords) -> tuple[np.ndarray, np.ndarray]:
+def _counted(pairs: Iterable[Pair], source: _Numbered, target: _Numbered) -> tuple[np.ndarray, np.ndarray]:
     """Return the subword counts of each side, each `(size,)` int64."""
     counts = np.zeros(len(source.types), dtype=np.int64), np.zeros(len(target.types), dtype=np.int64)
     for block in blocks(pairs):

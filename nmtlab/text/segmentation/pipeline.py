@@ -16,7 +16,9 @@ from nmtlab.text.segmentation.learning import (
     extended_tokenizers,
     learn_tokenizers,
     learn_vocabularies,
+    length_bins,
 )
+from nmtlab.text.segmentation.length_bins import bin_of, length_tags, usual_bin
 from nmtlab.text.segmentation.pipeline_files import MANIFEST, counted_files, files_of, read_counted, read_files
 from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
@@ -40,6 +42,9 @@ class Pipeline:
         inherited_targets: ids of the types that may be generated, though the target side of the training text lacks
             them: a parent can generate them, or they were added to it.
         shortlist: number of most frequent target types that may be generated; 0 for all. It is not saved.
+        length_edges: ratios of target to source length between the bins of the length tokens; empty without these.
+        length_bin: the bin that a source asks for if its target is not given; None for that of the median training
+            pair. It is not saved.
         learned: the pipeline as it was learned, if the counts are those of another text; checksum, and the types that
             may be generated, are still its.
     """
@@ -50,6 +55,8 @@ class Pipeline:
     inherited_targets: tuple[int, ...] = ()
     shortlist: int = 0
     learned: "Pipeline | None" = None
+    length_edges: tuple[float, ...] = ()
+    length_bin: int | None = None
 
     @classmethod
     def learn(
@@ -72,7 +79,7 @@ class Pipeline:
         """
         _check_learned(settings, parent)
         reused = parent if settings.segmentation != "word" else None
-        needed = tags_for(corpora, settings.target_tag != "none")
+        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins))
         tags = dict.fromkeys(reused.source.vocabulary.tags if reused else needed, 0)
         usable = sum(count_usable(settings, corpus) for corpus in also)
         for corpus in corpora:
@@ -85,6 +92,10 @@ class Pipeline:
         else:
             texts = corpora if settings.segmentation == "word" else (*corpora, *also)
             tokenizers = learn_tokenizers(settings, texts, usable, tuple(tags))
+        edges: tuple[float, ...] = ()
+        if settings.length_bins:
+            edges, pairs_of_bins = length_bins(settings, corpora, tokenizers, reused.length_edges if reused else ())
+            tags |= dict(zip(length_tags(settings.length_bins), pairs_of_bins, strict=True))
         vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
         sources, targets = (tuple(dict.fromkeys(codes)) for codes in zip(*(c.direction for c in corpora), strict=True))
         return cls(
@@ -92,6 +103,7 @@ class Pipeline:
             Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0]),
             Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1], settings.reversed_target),
             _inherited_targets(vocabularies[1], targets, reused) if reused else (),
+            length_edges=edges,
         )
 
     def directed(self, source: str, target: str) -> "Pipeline":
@@ -127,7 +139,8 @@ class Pipeline:
         Raises:
             RunError: a file is missing, or has changed since it was saved.
         """
-        learned = cls(*read_files(Path(folder)))
+        settings, source, target, inherited, edges = read_files(Path(folder))
+        learned = cls(settings, source, target, inherited, length_edges=edges)
         counts = read_counted(Path(folder), learned.source, learned.target)
         return learned.recounted(*counts) if counts else learned
 
@@ -197,6 +210,30 @@ class Pipeline:
         return replace(self, shortlist=number)
 
     @property
+    def used_length_bins(self) -> list[int]:
+        """The bins of the length tokens that a training pair was in, from 0; empty without these tokens."""
+        return self._pairs_of_bins().nonzero()[0].tolist()
+
+    def with_length_bin(self, number: int) -> "Pipeline":
+        """Return the pipeline with a bin of length that sources ask for, from 0; -1 for the usual one.
+
+        Raises:
+            RunError: it has no such bin, or no training pair was in it.
+        """
+        if number < 0:
+            return self if self.length_bin is None else replace(self, length_bin=None)
+        bins = self.settings.length_bins
+        if not bins:
+            problem = f"search.length_bin = {number}: the run has no length tokens"
+            raise RunError(problem, "leave it out, or train one with text.length_bins = 10")
+        used = self.used_length_bins
+        if number >= bins or number not in used:
+            why = f"the run has {bins}" if number >= bins else "no training pair has this one"
+            choice = f"0 to {bins - 1}" if len(used) == bins else ", ".join(map(str, used))
+            raise RunError(f"search.length_bin = {number}: of the length tokens, {why}", f"choose from {choice}")
+        return replace(self, length_bin=number)
+
+    @property
     def left_out(self) -> str:
         """What the shortlist leaves out, as a sentence without its full stop; empty without one."""
         if not self.shortlist:
@@ -253,6 +290,23 @@ class Pipeline:
             self._check_untagged(lines)
         return _short_enough(self.source.encode(lines, self._tags(language, origin)), lines)
 
+    def encode_pairs(
+        self, sources: Sequence[str], targets: Sequence[str], language: str = "", origin: str = ""
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """Return the ids of pairs as they are learned: the length token of a source is that of its target's length.
+
+        Arguments and errors as of `encode_source` and `encode_target`.
+        """
+        rows = self.encode_source(sources, language, origin), self.encode_target(targets)
+        if self.length_edges:
+            tags = self.source.vocabulary.tag_ids(length_tags(self.settings.length_bins))
+            before = len(self._tags(language, origin))  # the length token is the last of them
+            for source, target in zip(*rows, strict=True):
+                if len(source) > 1:
+                    ratio = (len(target) - 1) / (len(source) - 1 - before)
+                    source[before - 1] = tags[bin_of(self.length_edges, ratio)]
+        return rows
+
     def encode_filled(self, lines: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Return the places of the source sentences that are not blank, from 0, and their ids as of `encode_source`.
 
@@ -286,7 +340,13 @@ class Pipeline:
 
     def _files(self) -> dict[str, bytes]:
         learned = self.learned or self
-        return files_of(learned.settings, learned.source, learned.target, learned.inherited_targets)
+        sides = learned.source, learned.target
+        return files_of(learned.settings, *sides, learned.inherited_targets, learned.length_edges)
+
+    def _pairs_of_bins(self) -> np.ndarray:
+        """Return how many training pairs had each length token, (bins,)."""
+        vocabulary = (self.learned or self).source.vocabulary
+        return vocabulary.counts[vocabulary.tag_ids(length_tags(self.settings.length_bins))]
 
     def _check_untagged(self, lines: Iterable[str]) -> None:
         """Raise an error if a line begins with a language's tag, as it would in the program that the model is from."""
@@ -310,7 +370,11 @@ class Pipeline:
             )
         own = self.settings.target_tag == "own"
         named = self.source.language if own else _named_language(self.settings, language or self.target.language)
-        return tags_before(named, origin, self.source.vocabulary.tags, self.settings.tag_form)
+        tags = tags_before(named, origin, self.source.vocabulary.tags, self.settings.tag_form)
+        if not self.length_edges:
+            return tags
+        number = usual_bin(self._pairs_of_bins()) if self.length_bin is None else self.length_bin
+        return [*tags, length_tags(self.settings.length_bins)[number]]
 
 
 def _named_language(settings: TextSettings, target: str) -> str:
@@ -325,10 +389,19 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
             "text.segmentation = 'imported': such subwords come with a model and are not learned",
             "choose bpe or unigram",
         )
+    if parent is not None and settings.segmentation != "word" and settings.length_bins != parent.settings.length_bins:
+        raise RecipeError(
+            f"text.length_bins = {settings.length_bins}: the parent has {parent.settings.length_bins} length tokens",
+            f"set it to {parent.settings.length_bins}",
+        )
     if parent is not None and parent.settings.segmentation == "imported":
         raise RunError(
             "an imported model's subwords do not extend", "go on from it with its own: nmtlab train CORPUS --from RUN"
         )
+    ours, theirs = settings.segmentation, parent.settings.segmentation if parent else ""
+    if parent is not None and "byte" in (ours, theirs) and "word" not in (ours, theirs) and ours != theirs:
+        problem = f"text.segmentation = {ours!r}: a child has its parent's types, which are of {theirs!r}"
+        raise RecipeError(problem, f"set it to {theirs}")
     if parent is not None and parent.source.vocabulary.added_tags:
         raise RunError("the parent was given a tag later", "go on from it: nmtlab train CORPUS --from RUN")
 

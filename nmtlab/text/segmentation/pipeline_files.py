@@ -13,6 +13,7 @@ from nmtlab.errors import RunError
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.segmentation.byte_pieces import Bytes
 from nmtlab.text.segmentation.learning import source_tokenizer
 from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tokenizers import ImportedSubwords, Subwords, Words
@@ -21,17 +22,19 @@ from nmtlab.text.segmentation.vocabulary import Vocabulary
 
 MANIFEST = "pipeline.json"
 
-_INHERITED, _ADDED_TAGS = "inherited_targets", "added_tags"
-_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target")
+_INHERITED, _ADDED_TAGS, _EDGES = "inherited_targets", "added_tags", "length_edges"
+_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target", "length_bins")
 """Text settings that were added since version 2."""
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
-Saved = tuple[TextSettings, Side, Side, tuple[int, ...]]
-"""What is saved of a pipeline: settings, source, target, and inherited targets."""
+Saved = tuple[TextSettings, Side, Side, tuple[int, ...], tuple[float, ...]]
+"""What is saved of a pipeline: settings, source, target, inherited targets, and edges of the bins of length."""
 
 
-def files_of(settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...]) -> dict[str, bytes]:
+def files_of(
+    settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...], edges: tuple[float, ...] = ()
+) -> dict[str, bytes]:
     """Return the files of a pipeline, name -> content; the manifest, with the checksums of the others, is the last."""
     files = {}
     for name, side in (("source", source), ("target", target)):
@@ -40,7 +43,7 @@ def files_of(settings: TextSettings, source: Side, target: Side, inherited: tupl
             files[file] = side.tokenizer.to_bytes()
         if side.language_counts:
             files[_counts_file(name)] = _counts_tsv(side.language_counts).encode()
-    return {**files, MANIFEST: _manifest(settings, source, target, inherited, files)}
+    return {**files, MANIFEST: _manifest(settings, source, target, inherited, edges, files)}
 
 
 def read_files(folder: Path) -> Saved:
@@ -53,7 +56,7 @@ def read_files(folder: Path) -> Saved:
         manifest = _Manifest.model_validate_json(read_bytes(folder / MANIFEST))
     source, target = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
     target = replace(target, reversed=manifest.settings.reversed_target)
-    return manifest.settings, source, target, manifest.inherited_targets
+    return manifest.settings, source, target, manifest.inherited_targets, manifest.length_edges
 
 
 def counted_files(*sides: Side) -> dict[str, bytes]:
@@ -92,6 +95,7 @@ class _Manifest(BaseModel):
     tags: tuple[str, ...] = ()
     added_tags: dict[str, int] = {}
     inherited_targets: tuple[int, ...] = ()
+    length_edges: tuple[float, ...] = ()
     files: dict[str, str]
 
     @model_validator(mode="before")
@@ -104,7 +108,12 @@ class _Manifest(BaseModel):
 
 
 def _manifest(
-    settings: TextSettings, source: Side, target: Side, inherited: tuple[int, ...], files: dict[str, bytes]
+    settings: TextSettings,
+    source: Side,
+    target: Side,
+    inherited: tuple[int, ...],
+    edges: tuple[float, ...],
+    files: dict[str, bytes],
 ) -> bytes:
     digests = {name: sha256(content).hexdigest() for name, content in files.items()}
     added = dict(source.vocabulary.added_tags)
@@ -118,11 +127,12 @@ def _manifest(
         tags=source.vocabulary.tags[: len(source.vocabulary.tags) - len(added)],
         added_tags=added,
         inherited_targets=inherited,
+        length_edges=edges,
         files=digests,
     )
     # What has its default is left out, so that file and checksum are as they were before there was such a field.
     fields = TextSettings.model_fields
-    left_out: dict[str, Any] = {name: True for name in (_INHERITED, _ADDED_TAGS) if not getattr(manifest, name)}
+    left_out: dict[str, Any] = {name: True for name in (_INHERITED, _ADDED_TAGS, _EDGES) if not getattr(manifest, name)}
     left_out["settings"] = {name for name in _ADDED if getattr(settings, name) == fields[name].default}
     return manifest.model_dump_json(indent=2, exclude=left_out).encode()
 
@@ -131,6 +141,8 @@ def _tokenizer_file(settings: TextSettings, side: str) -> str:
     """Return the name of a side's tokenizer file, empty if nothing was learned."""
     if settings.segmentation == "word":
         return f"{side}.truecase" if settings.truecase else ""
+    if settings.segmentation == "byte":
+        return ""
     if settings.segmentation == "imported":
         return f"{side}.model"
     return "joint.model" if settings.joint else f"{side}.model"
@@ -157,6 +169,8 @@ def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
         vocabulary = Vocabulary.from_tsv(_read_checked(path, manifest).decode(), str(path), tags, added)
     counts = _read_counts(folder / _counts_file(side), manifest, languages, vocabulary.size)
     rules = manifest.settings.word_rules
+    if manifest.settings.segmentation == "byte":
+        return Side(language, _bytes(tags, vocabulary, path), vocabulary, languages, counts)
     if not name:
         return Side(language, Words(language, rules=rules), vocabulary, languages)
     with reading(folder / name, _REMEDY):
@@ -170,6 +184,14 @@ def _read_side(folder: Path, manifest: _Manifest, side: str) -> Side:
             raise ValueError(f"types differ from {path.name}")
         tokenizer = source_tokenizer(manifest.settings, subwords) if side == "source" else subwords
         return Side(language, tokenizer, vocabulary, languages, counts)
+
+
+def _bytes(tags: Sequence[str], vocabulary: Vocabulary, path: Path) -> Bytes:
+    """Return the tokenizer of a side of bytes, having checked that these are its types."""
+    tokenizer = Bytes(tags)
+    if vocabulary.types[: len(tokenizer.types)] != tokenizer.types:
+        raise RunError(f"{path}: its types are not the bytes", _REMEDY)
+    return tokenizer
 
 
 def _read_counts(path: Path, manifest: _Manifest, languages: Sequence[str], size: int) -> LanguageCounts:
