@@ -48,6 +48,9 @@ def export_model(
     if run.recipe.text.reversed_target:
         problem = "text.reversed_target = true: other programs would leave its translations reversed"
         raise RunError(f"run {run.name!r}: {problem}", "choose a run with reversed_target = false")
+    if run.recipe.text.annotate:
+        problem = f"text.annotate = {run.recipe.text.annotate}: other programs would leave rare words without notes"
+        raise RunError(f"run {run.name!r}: {problem}", "choose a run with annotate = 0")
     with new_folder(folder) as unfinished:
         system = open_model(run)
         if program == "huggingface":

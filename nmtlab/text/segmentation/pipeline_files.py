@@ -13,6 +13,7 @@ from nmtlab.errors import RunError
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.segmentation.annotation import Notes, suggestions_of
 from nmtlab.text.segmentation.learning import source_tokenizer
 from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tokenizers import ImportedSubwords, Subwords, Words
@@ -22,8 +23,11 @@ from nmtlab.text.segmentation.vocabulary import Vocabulary
 MANIFEST = "pipeline.json"
 
 _INHERITED, _ADDED_TAGS = "inherited_targets", "added_tags"
-_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target")
+_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target", "annotate", "annotate_from")
 """Text settings that were added since version 2."""
+_NOTES = "notes.tsv"
+"""What is suggested beside rare source words."""
+
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
@@ -40,6 +44,8 @@ def files_of(settings: TextSettings, source: Side, target: Side, inherited: tupl
             files[file] = side.tokenizer.to_bytes()
         if side.language_counts:
             files[_counts_file(name)] = _counts_tsv(side.language_counts).encode()
+    if source.notes:
+        files[_NOTES] = source.notes.to_tsv().encode()
     return {**files, MANIFEST: _manifest(settings, source, target, inherited, files)}
 
 
@@ -53,6 +59,10 @@ def read_files(folder: Path) -> Saved:
         manifest = _Manifest.model_validate_json(read_bytes(folder / MANIFEST))
     source, target = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
     target = replace(target, reversed=manifest.settings.reversed_target)
+    if manifest.settings.annotate:
+        with reading(folder / _NOTES, _REMEDY):
+            suggestions = suggestions_of(_read_checked(folder / _NOTES, manifest).decode())
+        source = replace(source, notes=Notes.within(manifest.settings, suggestions, target.tokenizer))
     return manifest.settings, source, target, manifest.inherited_targets
 
 
