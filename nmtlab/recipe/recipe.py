@@ -71,6 +71,11 @@ class Recipe(Section):
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
         if self.text.reversed_target and not self.model.neural:
             raise ValueError("text.reversed_target is for neural models alone; leave it out")
+        if self.model.copies and not self.text.joint:
+            raise ValueError(
+                "model.copy_head copies source types, which then need target ids; set text.joint to true, or leave it "
+                "out"
+            )
         if self.text.annotate and not self.model.neural:
             raise ValueError("text.annotate is for neural models alone; leave it out")
         if self.model.neural and self.model.low_rank and not self.transfer.continued:

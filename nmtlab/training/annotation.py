@@ -1,11 +1,11 @@
-"""What is suggested beside rare source words: entries of a lexicon, of the training text or a run, or a file's lines."""
+"""What is suggested beside rare source words: a lexicon's entries, of the training text or a run, or a file's lines."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RecipeError, RunError
-from nmtlab.reading import read_bytes, reading
+from nmtlab.reading import read_bytes
 from nmtlab.recipe.text import TextSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run

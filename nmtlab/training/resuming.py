@@ -15,7 +15,6 @@ from nmtlab.training.schedules import Schedule
 from nmtlab.training.stopping import DevScore, EarlyStopping
 from nmtlab.training.stream import BatchStream
 
-
 _MAY_CHANGE = ("about", "machine.device", "machine.threads", "text.annotate_from")
 """Fields that do not change a training that has begun: suggestions are kept with the run."""
 

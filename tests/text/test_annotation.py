@@ -69,7 +69,8 @@ def test_ids_pieces_and_words_agree_and_text_is_never_read_as_a_tag(kind, corpus
     for line in [*SOURCE, "<note> Fluss </note>", "", "Bach", "Fluss Fluss"]:
         ids, pieces = pipeline.source_ids(line), pipeline.source_pieces(line)
         words, places = pipeline.source_words(line)
-        assert len(ids) - 1 == len(pieces) == len(places) and ids[-1] == EOS
+        assert len(ids) - 1 == len(pieces) == len(places)
+        assert ids[-1] == EOS
         assert sorted(set(places)) == list(range(len(words)))
         tags = pipeline.source.vocabulary.tag_ids(("<note>", "</note>"))
         assert sum(ids.count(tag) for tag in tags) == 2 * sum(
@@ -106,7 +107,7 @@ def test_a_saved_pipeline_suggests_the_same_and_a_changed_suggestion_is_noticed(
     assert loaded.encode_source(SOURCE) == pipeline.encode_source(SOURCE)
     path = tmp_path / "saved/notes.tsv"
     path.write_text(path.read_text().replace("river", "hill"))
-    with pytest.raises(RunError, match="notes.tsv: checksum mismatch"):
+    with pytest.raises(RunError, match=r"notes\.tsv: checksum mismatch"):
         Pipeline.load(tmp_path / "saved")
 
 

@@ -94,7 +94,7 @@ def back_of(corpus: ParallelCorpus):
 
 
 def test_a_lexicon_that_saw_dev_or_test_is_refused(corpus, workspace):
-    leaky = workspace.corpus_folder("leaky")
+    leaky = workspace.data / "corpora/leaky"
     for language in ("de", "en"):
         seen = [*corpus.lines("train", language)][:50] + [*corpus.lines("dev", language)][:5]
         write_lines(leaky / f"train.{language}", seen)
@@ -141,5 +141,5 @@ def test_other_programs_do_not_get_an_annotated_run(corpus, workspace, tmp_path)
     small = {"model.d_model": 16, "model.d_ff": 16, "model.heads": 2, "training.max_evaluations": 1,
              "training.validate_every": 1, "machine.threads": 1}  # fmt: skip
     run = train("run", named_recipe("transformer-tiny").with_changes({**changes, **small}), corpus, workspace)
-    with pytest.raises(RunError, match="text.annotate = 2: other programs would leave rare words without notes"):
+    with pytest.raises(RunError, match=r"text\.annotate = 2: other programs would leave rare words without notes"):
         export_model(run, "huggingface", tmp_path / "exported")
