@@ -198,6 +198,8 @@ def _risk_problem(recipe: Recipe) -> str:
         return "training.risk samples translations, which a phrase-based system cannot; set it to none"
     if recipe.machine.compile:
         return "training.risk samples translations, which is not compiled; set machine.compile=false"
+    if recipe.training.risk == "hit-gleu" and not recipe.text.annotate:
+        return "training.risk = 'hit-gleu' counts suggestions, and text.annotate is 0; set it to gleu"
     if recipe.training.risk_form == "expected" and recipe.training.risk_samples == 1:
         return "training.risk_samples = 1 has no other sample to be compared with; set it to 2 or more"
     if recipe.training.risk_form == "self-critical" and recipe.training.risk_reference:

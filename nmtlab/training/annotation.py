@@ -1,6 +1,8 @@
 """What is suggested beside rare source words: a lexicon's entries, of the training text or a run, or a file's lines."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from nmtlab.alignment.table import LexicalTable
@@ -9,11 +11,10 @@ from nmtlab.reading import read_bytes
 from nmtlab.recipe.text import TextSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
-from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.annotation import bare, suggestions_of
+from nmtlab.text.segmentation.learning import usable_pairs
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.lexicon import learned_lexicon
 from nmtlab.workspace import Workspace
 
 LEAST_PROBABLE = 0.2
@@ -38,7 +39,7 @@ def suggestions_for(
             f"text.annotate: suggestions are of one pair of languages, and the texts have {ways}", "set it to 0"
         )
     if not settings.annotate_from:
-        return _of_text(settings, trained, workspace)
+        return aligned_words(settings, trained)
     run = lexicon_run(settings, workspace)
     return _of_run(run, trained[0].direction) if run else _of_file(Path(settings.annotate_from))
 
@@ -53,8 +54,15 @@ def lexicon_run(settings: TextSettings, workspace: Workspace) -> Run | None:
     return open_run(settings.annotate_from, workspace) if is_run else None
 
 
-def _of_text(settings: TextSettings, trained: Sequence[ParallelCorpus], workspace: Workspace) -> dict[str, str]:
-    """Align the words of the training text."""
+def aligned_words(settings: TextSettings, texts: Sequence[ParallelCorpus]) -> dict[str, str]:
+    """Return the most probable translation of each source word of some training texts, of which the words are aligned.
+
+    Args:
+        settings: of whose text section limits and rules of words count.
+        texts: in one direction.
+    """
+    from nmtlab.alignment.aligner import translation_table  # its library takes a second to load
+
     words = TextSettings(
         segmentation="word",
         word_rules=settings.word_rules if settings.segmentation == "word" else "unicode",
@@ -62,9 +70,10 @@ def _of_text(settings: TextSettings, trained: Sequence[ParallelCorpus], workspac
         joint=False,
         max_words=settings.max_words,
     )
-    pipeline = Pipeline.learn(words, *trained)
-    texts = [EncodedCorpus.open(workspace.cache, pipeline, corpus) for corpus in trained]
-    return _best(learned_lexicon(texts, pipeline.source.size), pipeline)
+    pipeline = Pipeline.learn(words, *texts)
+    pairs = chain.from_iterable(usable_pairs(text, settings.max_words, Counter()) for text in texts)
+    ids = ((pipeline.source_ids(source)[:-1], pipeline.target_ids(target)[:-1]) for source, target in pairs)
+    return _best(translation_table(ids, pipeline.source.size), pipeline)
 
 
 def _of_file(path: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from nmtlab.text.segmentation.annotation import Annotated, Notes
+from nmtlab.text.segmentation.annotation import NOTE_TAGS, Annotated, Notes
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
@@ -100,6 +100,19 @@ class Side:
         assert self.notes
         words, places = self.tokenizer.words(text)
         return self.notes.annotated(words, self.tokenizer.split(text), places, before)
+
+    def suggested(self, ids: Iterable[int]) -> list[list[int]]:
+        """Return the types of each suggestion among the ids of a source sentence."""
+        begin, end = self.vocabulary.tag_ids(NOTE_TAGS)
+        found: list[list[int]] = []
+        inside = False
+        for number in ids:
+            if number == begin:
+                found.append([])
+            elif inside and number != end:
+                found[-1].append(number)
+            inside = number == begin or (inside and number != end)
+        return found
 
     def _annotated_ids(self, line: str, before: int) -> list[int]:
         pieces = self.annotated(line, before).pieces
