@@ -128,12 +128,6 @@ RECURRENCE = Need(
     "choose a run whose model.family is rnn",
     lambda run: run.recipe.model.recurrent,
 )
-LEXICON = Need(
-    "no lexical module",
-    "it has no lexical module",
-    "choose a run of the recipe fixnorm-lex",
-    lambda run: run.recipe.model.lexical_module,
-)
 COPIES = Need(
     "no copy head",
     "it has no copy head",
