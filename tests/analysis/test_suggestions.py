@@ -7,9 +7,9 @@ import torch
 from support.figures import assert_dressed
 
 from nmtlab.analysis.access.opened import forced_states
+from nmtlab.analysis.lexical.rare_words import RAREST
 from nmtlab.analysis.lexical.suggestions import (
     GENERATED,
-    RAREST,
     SUGGESTIONS,
     generated_figure,
     suggestions_figure,

@@ -16,7 +16,6 @@ from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import COPIES, DECODING, in_direction
 from nmtlab.analysis.access.opened import forced_states, opened
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.lexical.rare_words import word_counts_by_line
 from nmtlab.evaluation.rare_words import bucket_names, bucket_of
 from nmtlab.evaluation.suggestions import occurs
 from nmtlab.figures.theme import BELOW, SOLID, dressed, name_in_lines, plain, readable, styles
@@ -164,20 +163,6 @@ def _by_line(run: Run, corpus: ParallelCorpus) -> pd.DataFrame | None:
         return None
     counted = found[["line", "used", "right"]].astype(int).assign(suggestions=1)
     return counted.assign(both=counted["used"] * counted["right"]).groupby("line").sum().reset_index()
-
-
-RAREST = Analysis(
-    "How many of the words that are seen at most twice in training are translated?",
-    word_counts_by_line,
-    version=1,
-    columns=("line", "frequency", "words", "produced", "matched"),
-    metrics=(
-        Metric(
-            "rarest-recall", "recall of words seen at most twice (%)", "ratio", "%", given={"edges": [0, TIMES]},
-            amount="matched", of="words", where=("frequency", bucket_names([0, TIMES])[0]),
-        ),
-    ),
-)  # fmt: skip
 
 
 def generated_shares(run: Run, source: str, target: str) -> pd.DataFrame:
