@@ -31,7 +31,8 @@ _UPDATES: dict[Scale, Changes] = {
 
 def _printed(languages: str, width: int, text: str) -> Row:
     """Return a row of the paper: a test text, and the width of its systems on Europarl and IWSLT 2017."""
-    corpus = ExternalCorpus(f"{text.lower()}-{languages}", *languages.split("-"), "Europarl + IWSLT 2017")
+    source, target = languages.split("-")
+    corpus = ExternalCorpus(f"{text.lower()}-{languages}", source, target, "Europarl + IWSLT 2017")
     setup = Setup(corpus, {"model.layers": 2, "model.bidirectional": True, "model.d_model": width})
     return language_pair(f"{languages} ({text})", setup, _NO_TEXT, note=f" ({text})")
 
