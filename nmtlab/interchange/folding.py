@@ -25,6 +25,7 @@ MAX_POSITIONS = 1024
 
 _WITHOUT = {
     "plan_length": False,
+    "copy_head": False,
     "decoder_history": "attention",
     "language_vectors": False,
     "adapter_width": 0,

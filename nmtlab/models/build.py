@@ -22,6 +22,7 @@ from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.average import AverageAttention
 from nmtlab.nn.convolution import GatedConvolution
+from nmtlab.nn.copying import CopyHead
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.global_attention import GlobalAttention
@@ -172,6 +173,7 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         reads_start=text.reads_start,
         encoder_positions=positions(),
         decoder_positions=positions(),
+        copy_head=CopyHead(s.d_model) if s.copy_head else None,
     )
     if s.g == "fixed":
         # The g before the softmax belongs to FixNorm and stays learned (Table 3.17).
@@ -220,10 +222,13 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
         fix_hidden=s.fix_hidden,
         lexical=_lexical(s, target_types, text.table),
         language_codes=text.languages,
+        copy_head=CopyHead(s.d_model) if s.copy_head else None,
     )
     for name, parameter in model.named_parameters():
         if "norm." not in name:  # layer norms keep their default gain and bias
             nn.init.uniform_(parameter, -s.init_range, s.init_range)
+    if model.copy_head is not None:
+        model.copy_head.open()
     return model
 
 

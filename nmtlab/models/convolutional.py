@@ -246,6 +246,7 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         self.encoder = encoder
         self.decoder = decoder
         self.output_layer = output_layer
+        self.copy_head = None
         self.language_codes = language_codes
 
     @property

@@ -122,6 +122,11 @@ class OutputTable(NamedTuple):
         return OutputTable(*(part.index_select(0, columns) for part in self))
 
 
+def with_mixture(terms: dict[str, Tensor], mixed: Tensor) -> dict[str, Tensor]:
+    """Return the terms of logits, and what the mixture with copies adds to their sum, as a term of that name."""
+    return {**terms, "mixture": mixed - torch.stack([*terms.values()]).sum(0)}
+
+
 class InnerProduct(NamedTuple):
     """A term of the logits that is an inner product: vectors (..., E) with a row for each column, (C, E)."""
 
@@ -317,6 +322,13 @@ class Inspectable(ABC):
         """Return log-probabilities (n, C) of the translations of source types (n,), each without context.
 
         None if the model has no lexicon.
+        """
+        return None
+
+    def generated_share(self, states: Tensor) -> Tensor | None:
+        """Return γ, the share of what is generated in the mixture with copies, (...), of states, (..., D).
+
+        None if the model has no copy head.
         """
         return None
 

@@ -111,8 +111,18 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = residual()
         self.adapters = adapters
 
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None, language: str = "") -> Tensor:
-        """Return the layer's output at every position for a target language, (B, T, D)."""
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None,
+        language: str = "",
+        seen: list[Tensor] | None = None,
+    ) -> Tensor:
+        """Return the layer's output at every position for a target language, (B, T, D).
+
+        Its weights on the source, (B, H, T, S), are appended to `seen`, if given.
+        """
         keys, values = self.cross_attention.keys_values(memory, language)
 
         def attend_to_past(y: Tensor) -> Tensor:
@@ -121,7 +131,12 @@ class DecoderLayer(nn.Module):
             return self.attention(y, *self.attention.keys_values(y, language), causal=True, language=language)[0]
 
         def attend_to_source(y: Tensor) -> Tensor:
-            return self.cross_attention(y, keys, values, memory_mask, language=language)[0]
+            mixed, weights = self.cross_attention(
+                y, keys, values, memory_mask, record=seen is not None, language=language
+            )
+            if seen is not None and weights is not None:
+                seen.append(weights)
+            return mixed
 
         x = self.attention_residual(x, attend_to_past)
         x = self.cross_attention_residual(x, attend_to_source)

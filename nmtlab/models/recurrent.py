@@ -4,7 +4,7 @@ Without attention, the decoder starts from the encoder's last states (Sutskever 
 top layer, c, at every step (Cho et al. 2014), in the place of what attention reads.
 
 Shapes as in `interface`; E is the width of the output layer's input: h~ (D), followed by h^l of the lexical module (D)
-or by the attended rows of the translation table (C), if any.
+or by the attended rows of the translation table (C), if any; with a copy head, P_C (C) is the last.
 """
 
 import math
@@ -23,8 +23,11 @@ from nmtlab.models.interface import (
     OutputTable,
     Step,
     TranslationModel,
+    output_index,
+    with_mixture,
 )
 from nmtlab.models.replacing import overwritten
+from nmtlab.nn.copying import CopyHead, copied_probs
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
@@ -139,6 +142,7 @@ class Attended:
         lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None without a
             lexicon.
         temperature: divides the scores.
+        columns: (B, S) output column of each source type, for a copy head; None without.
     """
 
     keys: Tensor
@@ -146,12 +150,14 @@ class Attended:
     bias: Tensor
     lexical: Tensor | None
     temperature: float = 1.0
+    columns: Tensor | None = None
 
     def select(self, sentences: Tensor) -> "Attended":
         """Return the same for some sentences."""
         lexical = None if self.lexical is None else self.lexical[sentences]
+        columns = None if self.columns is None else self.columns[sentences]
         keys, values, bias = (tensor[sentences] for tensor in (self.keys, self.values, self.bias))
-        return replace(self, keys=keys, values=values, bias=bias, lexical=lexical)
+        return replace(self, keys=keys, values=values, bias=bias, lexical=lexical, columns=columns)
 
     def replace(self, sentences: Tensor, other: "Attended", others: Tensor) -> "Attended":
         """Return the same with other sentences in place of some, and overwrite this."""
@@ -161,11 +167,17 @@ class Attended:
         def longer(mine: Tensor, theirs: Tensor) -> Tensor:
             return overwritten(mine, sentences, theirs[others])[:, :longest]
 
-        lexical = self.lexical
-        if lexical is not None and other.lexical is not None:
-            lexical = longer(lexical, other.lexical)
-        keys, values = longer(self.keys, other.keys), longer(self.values, other.values)
-        return replace(self, keys=keys, values=values, bias=bias[..., :longest], lexical=lexical)
+        def longer_if_any(mine: Tensor | None, theirs: Tensor | None) -> Tensor | None:
+            return None if mine is None or theirs is None else longer(mine, theirs)
+
+        return replace(
+            self,
+            keys=longer(self.keys, other.keys),
+            values=longer(self.values, other.values),
+            bias=bias[..., :longest],
+            lexical=longer_if_any(self.lexical, other.lexical),
+            columns=longer_if_any(self.columns, other.columns),
+        )
 
 
 @dataclass(frozen=True)
@@ -224,6 +236,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         fix_hidden: whether h~ is scaled to that norm.
         lexical: the lexical module, a translation table, or None.
         language_codes: of the source and target languages.
+        copy_head: mixes in copies of what is attended to; None for none, as with a translation table.
     """
 
     def __init__(
@@ -241,6 +254,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         fix_hidden: bool,
         lexical: LexicalModule | TranslationTable | None,
         language_codes: LanguageCodes = ((), ()),
+        copy_head: CopyHead | None = None,
     ) -> None:
         super().__init__()
         types, width = target_embedding.stored().shape
@@ -261,6 +275,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         self.fix_hidden = fix_hidden
         self.lexical = lexical
         self.language_codes = language_codes
+        self.copy_head = copy_head
 
     @property
     def output_ids(self) -> Tensor:
@@ -292,6 +307,8 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         imposed = None if attention is None else attention[0, :, :, 0]
         state, weights = self._advance(state, self._project(token), nothing, nothing, imposed)
         read = self._read(state.h_tilde, _mixed(weights, state.attended))
+        if state.attended.columns is not None:
+            read = torch.cat((read, copied_probs(weights, state.attended.columns, len(state.output_ids))), dim=-1)
         log_probs = self.next_log_probs(read, state.output)
         if not record:
             return Step(log_probs, state, None)
@@ -312,7 +329,11 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
             weights.append(of_word)
         kept = batch.target != PAD
         attended = _mixed(torch.cat(weights, dim=1), state.attended)
-        return self._read(torch.cat(h_tilde, dim=1)[kept], attended if attended is None else attended[kept])
+        read = self._read(torch.cat(h_tilde, dim=1)[kept], attended if attended is None else attended[kept])
+        if state.attended.columns is None:
+            return read
+        types = len(self._output_ids(batch.target_language))
+        return torch.cat((read, copied_probs(torch.cat(weights, dim=1), state.attended.columns, types)[kept]), dim=-1)
 
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
@@ -323,6 +344,8 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         table = table or self.output_table()
         logits = affine(torch.cat(list(self._vectors(states).values()), dim=-1), table.rows, table.bias)
+        if self.copy_head is not None:
+            return self.copy_head(self._h_tilde(states), logits, states[..., -len(table.ids) :])
         return logits + self._table_term(states) if isinstance(self.lexical, TranslationTable) else logits
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
@@ -330,7 +353,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         terms |= {name: bias.expand(*states.shape[:-1], -1) for name, bias in self._biases(self.output_ids).items()}
         if isinstance(self.lexical, TranslationTable):
             terms["table"] = self._table_term(states)
-        return terms
+        return terms if self.copy_head is None else with_mixture(terms, self.output(states))
+
+    def generated_share(self, states: Tensor) -> Tensor | None:
+        return None if self.copy_head is None else self.copy_head.generated_share(self._h_tilde(states))
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         rows = self._rows(self.output_ids)
@@ -364,8 +390,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
             attended = Attended(c, c, torch.zeros_like(c[..., :1]), None)
         else:
             lexical = self._lexical_rows(memory, output_ids)
+            columns = None if self.copy_head is None else output_index(output_ids, memory.source)
             keys = self.attention.keys(memory.states)
-            attended = Attended(keys, memory.states, memory.bias, lexical, temperature)
+            attended = Attended(keys, memory.states, memory.bias, lexical, temperature, columns)
         return RecurrentState(output, attended, layers, nothing)
 
     def _project(self, token: Tensor) -> Tensor:
@@ -428,9 +455,13 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def _vectors(self, states: Tensor) -> dict[str, Tensor]:
         """Return the vectors that the output rows are multiplied with, by the name of the term."""
         width = self.target_embedding.width
-        h_tilde, rest = states[..., :width], states[..., width:]
-        vectors = {"word": at_length(h_tilde, self.radius if self.fix_hidden else None)}
-        return vectors | ({"lexicon": rest} if isinstance(self.lexical, LexicalModule) else {})
+        vectors = {"word": at_length(self._h_tilde(states), self.radius if self.fix_hidden else None)}
+        return vectors | (
+            {"lexicon": states[..., width : 2 * width]} if isinstance(self.lexical, LexicalModule) else {}
+        )
+
+    def _h_tilde(self, states: Tensor) -> Tensor:
+        return states[..., : self.target_embedding.width]
 
     def _rows(self, ids: Tensor) -> dict[str, Tensor]:
         """Return a row for each of the output columns of `ids`, (C,), by the name of the term."""

@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from nmtlab.models.interface import InnerProduct, MemoryT, OutputTable, StateT, TranslationModel
+from nmtlab.models.interface import InnerProduct, MemoryT, OutputTable, StateT, TranslationModel, with_mixture
+from nmtlab.nn.copying import CopyHead
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.precision import widened
@@ -14,11 +15,13 @@ class TiedModel(TranslationModel[MemoryT, StateT]):
     Args:
         source_embedding, target_embedding: tables of word vectors, the same object if shared.
         output_layer: over the target embedding's rows.
+        copy_head: mixes in copies of what is attended to, whose P_C is behind the state, (..., D + C); None for none.
     """
 
     source_embedding: WordEmbedding
     target_embedding: WordEmbedding
     output_layer: OutputLayer
+    copy_head: CopyHead | None
 
     @property
     def output_ids(self) -> Tensor:
@@ -32,15 +35,22 @@ class TiedModel(TranslationModel[MemoryT, StateT]):
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         table = table or self.output_table()
-        return self.output_layer(states, table.rows, table.bias)
+        logits = self.output_layer(self._own(states), table.rows, table.bias)
+        if self.copy_head is None:
+            return logits
+        return self.copy_head(self._own(states), logits, states[..., -len(table.ids) :])
 
     def explain(self, states: Tensor) -> dict[str, Tensor]:
         _, rows, bias = self.output_table()
-        parts = self.output_layer.parts(states, rows, bias, self.target_embedding.units)
-        return {name: widened(part) for name, part in parts.items()}
+        parts = self.output_layer.parts(self._own(states), rows, bias, self.target_embedding.units)
+        terms = {name: widened(part) for name, part in parts.items()}
+        return terms if self.copy_head is None else with_mixture(terms, self.output(states))
+
+    def generated_share(self, states: Tensor) -> Tensor | None:
+        return None if self.copy_head is None else self.copy_head.generated_share(self._own(states))
 
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
-        vectors, rows = self.output_layer.scaled(states), self.output_table().rows
+        vectors, rows = self.output_layer.scaled(self._own(states)), self.output_table().rows
         units = self.target_embedding.units.items()
         return {name: InnerProduct(widened(vectors[..., some]), widened(rows[:, some])) for name, some in units}
 
@@ -48,3 +58,7 @@ class TiedModel(TranslationModel[MemoryT, StateT]):
         source, target = self.default_languages
         vectors = widened(self.target_embedding.stored(target))
         return {"source": widened(self.source_embedding.stored(source)), "target": vectors, "output": vectors}
+
+    def _own(self, states: Tensor) -> Tensor:
+        """Return states, (..., D), without what is copied."""
+        return states if self.copy_head is None else states[..., : self.target_embedding.width]

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.errors import RunError
-from nmtlab.models.interface import LanguageCodes, OutputTable, Step, Sublayer
+from nmtlab.models.interface import LanguageCodes, OutputTable, Step, Sublayer, output_index
 from nmtlab.models.layers import DecoderLayer, EncoderLayer, KeysValues, Slots
 from nmtlab.models.past import History
 from nmtlab.models.replacing import overwritten
 from nmtlab.models.tied import TiedModel
+from nmtlab.nn.copying import CopyHead, copied_probs
 from nmtlab.nn.dropout import Dropout
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
@@ -34,11 +35,13 @@ class TransformerMemory:
         states: (B, S, D).
         bias: (B, 1, 1, S), added to the attention scores: -inf at padding, else 0; None if there is no padding.
         mask: (B, S) bool, which positions are not padding.
+        source: (B, S) ids, for a copy head.
     """
 
     states: Tensor
     bias: Tensor | None
     mask: Tensor
+    source: Tensor
 
     @property
     def lengths(self) -> Tensor:
@@ -47,7 +50,7 @@ class TransformerMemory:
     def select(self, sentences: Tensor) -> "TransformerMemory":
         """Return the memory of some sentences."""
         bias = None if self.bias is None else self.bias[sentences]
-        return TransformerMemory(self.states[sentences], bias, self.mask[sentences])
+        return TransformerMemory(self.states[sentences], bias, self.mask[sentences], self.source[sentences])
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class TransformerState:
         position: of the next word, (1,), or (B, 1) if it differs between sentences.
         slots: those of the search.
         missing: (B,) how many positions of the past precede a sentence's first word; None if none do.
+        columns: (B, S) output column of each source type, for a copy head; None without.
     """
 
     output: OutputTable
@@ -73,6 +77,7 @@ class TransformerState:
     position: Tensor
     slots: Slots
     missing: Tensor | None = None
+    columns: Tensor | None = None
 
     @property
     def output_ids(self) -> Tensor:
@@ -82,18 +87,19 @@ class TransformerState:
         """Return the state of other slots; see `interface.State`."""
         sentences = rows.amax(1) // self.slots.shape[1]
         if torch.equal(sentences, torch.arange(self.memory[0][0].shape[0], device=rows.device)):
-            memory, bias = self.memory, self.memory_bias
+            memory, bias, columns = self.memory, self.memory_bias, self.columns
         else:
             memory = [
                 (keys.index_select(0, sentences), values.index_select(0, sentences)) for keys, values in self.memory
             ]
             bias = None if self.memory_bias is None else self.memory_bias[sentences]
+            columns = None if self.columns is None else self.columns[sentences]
         slots = Slots.going_on(rows)
         chosen = self.slots.select(slots.rows(rows))
         past = [layer.select(chosen) for layer in self.past]
         position = self.position if self.position.dim() == 1 else self.position[sentences]
         missing = None if self.missing is None else self.missing[sentences]
-        return TransformerState(self.output, self.language, memory, bias, past, position, slots, missing)
+        return TransformerState(self.output, self.language, memory, bias, past, position, slots, missing, columns)
 
     def replace(self, sentences: Tensor, other: "TransformerState", others: Tensor) -> "TransformerState":
         """Return the state with other sentences in place of some; see `interface.State`."""
@@ -105,6 +111,9 @@ class TransformerState:
 
         pairs = zip(self.memory, other.memory, strict=True)
         memory = [(longer(mine[0], theirs[0]), longer(mine[1], theirs[1])) for mine, theirs in pairs]
+        columns = self.columns
+        if columns is not None and other.columns is not None:
+            columns = overwritten(columns, sentences, other.columns[others])[:, :longest]
         position, missing = self._by_sentence(self.position), self.missing
         position[sentences] = other._by_sentence(other.position)[others]
         missing = torch.zeros_like(position[:, 0]) if missing is None else missing
@@ -121,6 +130,7 @@ class TransformerState:
             past=past,
             position=position,
             missing=missing - unneeded,
+            columns=columns,
         )
 
     def past_mask(self) -> Tensor | None:
@@ -154,6 +164,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         first_tokens: target language -> type that the decoder reads in place of BOS; empty for BOS.
         reads_start: whether the decoder reads BOS before its first token too, as M2M-100 does.
         encoder_positions, decoder_positions: make the vectors that are added to words at positions; None: none are.
+        copy_head: mixes in copies of what the last layer attends to, in the mean of its heads; None for none.
     """
 
     direction = 1
@@ -175,6 +186,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         reads_start: bool = False,
         encoder_positions: Sinusoids | LearnedPositions | None = None,
         decoder_positions: Sinusoids | LearnedPositions | None = None,
+        copy_head: CopyHead | None = None,
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
@@ -190,6 +202,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         self.encoder_norm = encoder_norm
         self.decoder_norm = decoder_norm
         self.output_layer = output_layer
+        self.copy_head = copy_head
         self.encoder_positions = encoder_positions
         self.decoder_positions = decoder_positions
         if isinstance(decoder_positions, LearnedPositions):
@@ -218,7 +231,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         x = self._placed(embedded, self._language_vector(0, language), self.encoder_positions, where)
         for layer in self.encoder:
             x = layer(x, bias, language)
-        return TransformerMemory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding)
+        return TransformerMemory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding, source)
 
     def forward(self, batch: Batch[Tensor], memory: TransformerMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
@@ -228,9 +241,17 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         x = self._embed_target(batch.target_input, language, self._positions(batch.target) + self.reads_start)
         if self.reads_start:
             x = torch.cat((self._embed_start(batch.target_input[:, :1], language), x), dim=1)
+        seen: list[Tensor] = []
         for layer in self.decoder:
-            x = layer(x, memory.states, memory.bias, language)
-        return self.decoder_norm(x[:, int(self.reads_start) :][self.target_mask(batch.target)])
+            x = layer(x, memory.states, memory.bias, language, seen if self._copies(layer) else None)
+        read = slice(int(self.reads_start), None)
+        kept = self.target_mask(batch.target)
+        states = self.decoder_norm(x[:, read][kept])
+        if self.copy_head is None:
+            return states
+        ids = self.output_layer.types(language)
+        weights = seen[0].mean(1)[:, read]
+        return torch.cat((states, copied_probs(weights, output_index(ids, memory.source), len(ids))[kept]), dim=-1)
 
     def start(
         self,
@@ -250,6 +271,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
             past=[layer.no_words(memory.states[:, 0]) for layer in self.decoder],
             position=torch.zeros(1, dtype=torch.long, device=memory.states.device),
             slots=Slots((len(memory.states), 1)),
+            columns=None if self.copy_head is None else output_index(table.ids, memory.source),
         )
         if not self.reads_start:
             return state
@@ -264,8 +286,11 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         self, state: TransformerState, token: Tensor, record: bool = False, attention: Tensor | None = None
     ) -> Step:
         x, after, seen = self._read(state, self._embed_target(token, state.language, state.position), record, attention)
+        if state.columns is not None:
+            copied = copied_probs(seen[-1].mean(1), state.columns, len(state.output_ids))
+            x = torch.cat((x, state.slots.rows(copied)), dim=-1)
         log_probs = state.slots.spread(self.next_log_probs(x, state.output))
-        return Step(log_probs, after, widened(torch.stack(seen)).transpose(2, 3) if seen else None)
+        return Step(log_probs, after, widened(torch.stack(seen)).transpose(2, 3) if record else None)
 
     def _read(
         self, state: TransformerState, x: Tensor, record: bool = False, attention: Tensor | None = None
@@ -290,7 +315,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
                 past_mask,
                 layer_memory,
                 state.memory_bias,
-                record,
+                record or self._copies(layer),
                 layer_imposed,
                 state.language,
             )
@@ -298,6 +323,10 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
             seen += [] if weights is None else [weights]
         after = replace(state, past=past, position=state.position + self.direction)
         return self.decoder_norm(x), after, seen
+
+    def _copies(self, layer: DecoderLayer) -> bool:
+        """Return whether what is copied is what a layer attends to."""
+        return self.copy_head is not None and layer is self.decoder[-1]
 
     def sublayers(self) -> list[Sublayer]:
         kinds = (("attention", "attention"), ("cross_attention", "cross-attention"), ("feed_forward", "feed-forward"))

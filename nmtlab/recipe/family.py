@@ -63,6 +63,11 @@ class Family(Section):
         return math.nan
 
     @property
+    def copies(self) -> bool:
+        """Whether a model mixes copies of source types into what it generates, which needs a joint vocabulary."""
+        return False
+
+    @property
     def lexical_module(self) -> bool:
         """Whether a model has a lexical module, whose translations of words can be listed."""
         return False

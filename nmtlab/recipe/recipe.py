@@ -80,6 +80,13 @@ class Recipe(Section):
             raise ValueError(f"search.length_bin is {self.search.length_bin}, but text.length_bins is {bins}; {choice}")
         if self.text.reversed_target and not self.model.neural:
             raise ValueError("text.reversed_target is for neural models alone; leave it out")
+        if self.model.copies and not self.text.joint:
+            raise ValueError(
+                "model.copy_head copies source types, which then need target ids; set text.joint to true, or leave it "
+                "out"
+            )
+        if self.text.annotate and not self.model.neural:
+            raise ValueError("text.annotate is for neural models alone; leave it out")
         if self.model.neural and self.model.low_rank and not self.transfer.continued:
             raise ValueError(
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
@@ -205,6 +212,8 @@ def _risk_problem(recipe: Recipe) -> str:
         return "training.risk samples translations, which a phrase-based system cannot; set it to none"
     if recipe.machine.compile:
         return "training.risk samples translations, which is not compiled; set machine.compile=false"
+    if recipe.training.risk == "hit-gleu" and not recipe.text.annotate:
+        return "training.risk = 'hit-gleu' counts suggestions, and text.annotate is 0; set it to gleu"
     if recipe.training.risk_form == "expected" and recipe.training.risk_samples == 1:
         return "training.risk_samples = 1 has no other sample to be compared with; set it to 2 or more"
     if recipe.training.risk_form == "self-critical" and recipe.training.risk_reference:

@@ -59,6 +59,9 @@ class RnnSettings(Family):
     lexicon_reads_dropped: bool = False
     """Whether the lexical module reads source embeddings after dropout, as the thesis' program does, or before."""
 
+    copy_head: bool = False
+    """Mix copies of the attended source types into what is generated (Pham et al. 2018); needs a joint vocabulary."""
+
     dropout: float = Field(0.2, ge=0, lt=1)
     """Share of units dropped between layers; recurrent connections are dropped only if variational."""
 
@@ -91,6 +94,10 @@ class RnnSettings(Family):
         return 4 * self.d_model
 
     @property
+    def copies(self) -> bool:
+        return self.copy_head
+
+    @property
     def lexical_module(self) -> bool:
         return self.lexicon == "module"
 
@@ -110,6 +117,10 @@ class RnnSettings(Family):
             raise ValueError("with attention, context is that of each step; remove context, or set attention to 'none'")
         if not self.attends and self.lexicon != "none":
             raise ValueError(f"lexicon {self.lexicon!r} reads what is attended to; remove it, or set attention")
+        if self.copy_head and not self.attends:
+            raise ValueError("copy_head copies what is attended to; remove it, or set attention")
+        if self.copy_head and self.lexicon == "table":
+            raise ValueError("lexicon 'table' adds to logits, which copy_head mixes; remove one of them")
         if self.fixnorm and not self.tied:
             raise ValueError("fixnorm needs tied embeddings; remove tied = false")
         if self.lexicon == "module" and not (self.fixnorm and self.fix_hidden):

@@ -61,6 +61,12 @@ class TextSettings(Section):
     length_bins: int = Field(0, ge=0, le=100)
     """Tokens before the source for so many ratios of target to source length, equally frequent (0: none; 10 usual)."""
 
+    annotate: int = Field(0, ge=0, le=1_000_000)
+    """Write a suggested translation beside source words seen fewer times than this in training (0: beside none)."""
+
+    annotate_from: str = Field("", max_length=255)
+    """A run of words whose lexicon suggests, or a .tsv file of words and translations; empty: the aligned text."""
+
     @model_validator(mode="after")
     def _check(self) -> "TextSettings":
         for field, given in (("truecase", self.truecase), ("min_frequency", self.min_frequency > 1)):
@@ -87,4 +93,20 @@ class TextSettings(Section):
         for field, given in (("target_tag 'own'", self.target_tag == "own"), ("tag_form", self.tag_form != "<2{}>")):
             if given and self.segmentation != "imported":
                 raise ValueError(f"{field} is for imported models; leave it out")
+        if self.length_bins and self.annotate:
+            raise ValueError("length_bins counts tokens of the source, to which annotate adds notes; leave one of them out")
+        if problem := self._annotation_problem():
+            raise ValueError(problem)
         return self
+
+    def _annotation_problem(self) -> str:
+        """Return why source words cannot be annotated as the settings say; empty if they can, or need not be."""
+        if not self.annotate:
+            return (
+                "annotate_from is set, but annotate is 0; set that to 3, or leave it out" if self.annotate_from else ""
+            )
+        if self.segmentation == "imported":
+            return "an imported model has no types for notes; leave annotate out"
+        if not self.joint:
+            return "annotate writes target types beside source words, which then need ids for them; set joint to true"
+        return ""

@@ -43,8 +43,8 @@ class TrainingSettings(Section):
     teacher_weight: float = Field(0.0, ge=0, le=1)
     """Weight α of the cross-entropy with the teacher's distributions; that of the text has 1 - α."""
 
-    risk: Literal["none", "bleu", "chrf", "gleu"] = "none"
-    """Score of sampled translations whose expected shortfall from 1 a continued run minimises (Shen et al. 2016)."""
+    risk: Literal["none", "bleu", "chrf", "gleu", "hit-gleu"] = "none"
+    """Score of samples whose expected shortfall from 1 is minimised; hit-gleu: half GLEU, half suggestions used."""
 
     risk_form: Literal["expected", "self-critical"] = "expected"
     """Over the distinct samples, or by each sample's advantage over the greedy translation (Rennie et al. 2017)."""

@@ -88,6 +88,9 @@ class TransformerSettings(Family):
     lora_rank: int = Field(0, ge=0, le=65_536)
     """Rank of the changes B A of attention and feed-forward maps that alone are trained (LoRA); 0: none."""
 
+    copy_head: bool = False
+    """Mix copies of the source types that the last layer attends to into what is generated; needs joint types."""
+
     plan_length: bool = False
     """Predict the translation length and count decoder positions down from it, instead of using EOS (thesis 4.1)."""
 
@@ -110,6 +113,10 @@ class TransformerSettings(Family):
     @property
     def inner_width(self) -> int:
         return self.d_ff
+
+    @property
+    def copies(self) -> bool:
+        return self.copy_head
 
     @property
     def adapters(self) -> bool:
@@ -135,6 +142,8 @@ class TransformerSettings(Family):
                 "lora_rank needs maps that all languages share; set attention_share and "
                 "feed_forward_share to 1, or lora_rank to 0"
             )
+        if self.copy_head and self.plan_length:
+            raise ValueError("copy_head copies EOS too, which plan_length does without; remove one of them")
         if self.plan_length and self.positions in ("relative", "none"):
             raise ValueError(
                 f"plan_length counts the decoder's positions down, which positions {self.positions!r} do not show it; "

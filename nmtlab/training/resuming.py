@@ -15,6 +15,9 @@ from nmtlab.training.schedules import Schedule
 from nmtlab.training.stopping import DevScore, EarlyStopping
 from nmtlab.training.stream import BatchStream
 
+_MAY_CHANGE = ("about", "machine.device", "machine.threads", "text.annotate_from")
+"""Fields that do not change a training that has begun: suggestions are kept with the run."""
+
 
 def check_same_training(run: Run, recipe: Recipe, corpus: ParallelCorpus, processes: int) -> None:
     """Check that a run can be resumed.
@@ -28,7 +31,7 @@ def check_same_training(run: Run, recipe: Recipe, corpus: ParallelCorpus, proces
     """
     begun, wanted = _compared(run.recipe, recipe), _compared(recipe, run.recipe)
     for field, value in begun.items():
-        may_change = field in ("about", "machine.device", "machine.threads") or field.startswith("corpus.")
+        may_change = field in _MAY_CHANGE or field.startswith("corpus.")
         if not may_change and wanted.get(field) != value:
             raise RecipeError(
                 f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {wanted.get(field)!r}",

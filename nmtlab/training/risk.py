@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nmtlab.evaluation.gleu import sentence_gleu
 from nmtlab.evaluation.scores import bleu_words, chrf_metric, default_tokenizer, sentence_bleu_metric
+from nmtlab.evaluation.suggestions import hit
 from nmtlab.models.interface import MemoryT, Searchable, Trainable, on_device
 from nmtlab.recipe import Recipe, SearchSettings
 from nmtlab.recipe.training import TrainingSettings
@@ -115,9 +116,23 @@ class Risk:
         side = self.pipeline.target
         score = _scorer(self.settings.risk, batch.target_language or side.language)
         references = [side.text(ids) for ids in batch.target.tolist()]
-        return [
+        losses = [
             [1 - score(side.text(ids), reference) for ids in some]
             for some, reference in zip(found, references, strict=True)
+        ]
+        return self._with_hits(batch, found, losses) if self.settings.risk == "hit-gleu" else losses
+
+    def _with_hits(
+        self, batch: Batch[Tensor], found: Sequence[Sequence[Ids]], losses: Sequence[list[float]]
+    ) -> list[list[float]]:
+        """Return the means of 1 - HIT and each loss (Pham et al. 2018, eq 4); the loss where nothing is suggested."""
+        side = self.pipeline.target
+        suggested = [self.pipeline.source.suggested(ids) for ids in batch.source.tolist()]
+        return [
+            [(1 - hit(notes, side.turned(ids)) + loss) / 2 for ids, loss in zip(some, of_some, strict=True)]
+            if notes
+            else of_some
+            for notes, some, of_some in zip(suggested, found, losses, strict=True)
         ]
 
 
@@ -165,7 +180,7 @@ def _ids(hypothesis: Hypothesis) -> Ids:
 def _scorer(score: str, language: str) -> Callable[[str, str], float]:
     """Return the score of a translation, given its reference, from 0 to 1."""
     tokenizer = default_tokenizer(language)
-    if score == "gleu":
+    if score in ("gleu", "hit-gleu"):
         split = bleu_words(tokenizer)
         return lambda text, reference: sentence_gleu(split(text), split(reference))
     metric = chrf_metric() if score == "chrf" else sentence_bleu_metric(tokenizer)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.training.annotation import lexicon_run, suggestions_for
 from nmtlab.training.cost import check_fits
 from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.lexicon import learned_lexicon
@@ -115,7 +116,8 @@ def train(
     else:
         on_event(Preparing("counting the types" if recipe.transfer.continued else "learning the vocabulary"))
         facts = partial(environment, checked.checksums, device, group.size, checked.overlap)
-        group.on_main(lambda: _create(folder, naming(recipe, corpora), corpora, parent, teacher, facts()))
+        named = naming(recipe, corpora)
+        group.on_main(lambda: _create(folder, named, corpora, parent, teacher, facts(), workspace))
     run = Run(folder)
     encoded = partial(_encoded, workspace, run, corpora, checked.checksums)
     dev = {way: scored_dev(text, run.pipeline.directed(*way)) for way, text in checked.dev.items()}
@@ -224,6 +226,7 @@ def _checked(
         overlap |= _overlap_of_teachers(
             [teacher, *translators(trained, workspace)], parent, trained, workspace, allow_overlap
         )
+        overlap |= _overlap_of_lexicon(recipe, trained, workspace, allow_overlap)
     return _Checked(dev, overlap, checksums, known)
 
 
@@ -241,6 +244,20 @@ def _overlap_of_teachers(
             texts, _ = texts_before(taught_by, workspace)
             counted.update(_overlap_before("teacher", taught_by, texts, trained, allow_overlap))
     return dict(counted)
+
+
+def _overlap_of_lexicon(
+    recipe: Recipe, trained: Sequence[ParallelCorpus], workspace: Workspace, allow_overlap: bool
+) -> dict[str, int]:
+    """Return `_overlap_before` of the run whose lexicon suggests translations, if one does.
+
+    That of a parent that goes on is in its pipeline, and may no longer be here.
+    """
+    with suppress(RunError) if recipe.transfer.continued else nullcontext():
+        if run := lexicon_run(recipe.text, workspace):
+            texts, _ = texts_before(run, workspace)
+            return _overlap_before("lexicon", run, texts, trained, allow_overlap)
+    return {}
 
 
 def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
@@ -261,6 +278,7 @@ def _create(
     parent: Run | None,
     teacher: Run | None,
     facts: Mapping[str, Any],
+    workspace: Workspace,
 ) -> None:
     """Learn the vocabulary, or count the parent's, and create the run; a model that goes on keeps its table."""
     trained, also = by_use(recipe, corpora)
@@ -271,7 +289,9 @@ def _create(
         table = replace(table, offsets=np.pad(table.offsets, (0, more), "edge")) if table else None
         pipeline = pipeline.recounted(*counts_in(pipeline, *trained))
     else:
-        pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=parent.pipeline if parent else None)
+        suggestions = suggestions_for(recipe.text, trained, workspace)
+        before = parent.pipeline if parent else None
+        pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=before, suggestions=suggestions)
     if teacher:
         check_teacher(teacher, pipeline)
         facts = {**facts, "teacher": teacher.checkpoints.digest}

@@ -37,7 +37,7 @@ _FREE = {
     },
     "text": {
         "max_words", "max_subwords", "max_target_tokens", "min_frequency", "unk_copy_threshold", "vocabulary_size",
-        "target_vocabulary_mask", "transliteration",
+        "target_vocabulary_mask", "transliteration", "annotate_from",
     },
 }  # fmt: skip
 """Settings in which a child may differ: weights do not depend on them, and vocabularies are matched type by type."""

@@ -26,6 +26,8 @@ SYSTEMS = {
     "postnorm": TransformerSettings(**SIZES, placement="post", norm="layer", fixnorm=False),
     "rnn": RnnSettings(d_model=8, layers=2, dropout=0.0),
     "conv": ConvSettings(d_model=8, decoder_layers=2, dropout=0.0),
+    "copying": TransformerSettings(**SIZES, copy_head=True),
+    "copying rnn": RnnSettings(d_model=8, dropout=0.0, copy_head=True),
     "fixnorm+lex": RnnSettings(d_model=8, dropout=0.0, fixnorm=True, radius=3.5, lexicon="module"),
 }
 

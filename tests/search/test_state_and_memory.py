@@ -32,6 +32,8 @@ MODELS = {
     "transformer": TransformerSettings(**SMALL),
     "average": TransformerSettings(**SMALL, decoder_history="average"),
     "conv": ConvSettings(d_model=6, decoder_layers=2),
+    "copying": TransformerSettings(**SMALL, copy_head=True),
+    "copying rnn": RnnSettings(d_model=6, copy_head=True),
     "untied": RnnSettings(d_model=6, tied=False),
     "tied": RnnSettings(d_model=6),
     "no attention": RnnSettings(d_model=6, attention="none"),

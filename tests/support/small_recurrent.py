@@ -44,6 +44,8 @@ VARIANTS = {
     "transitions": {"cell": "gru", "transitions": 3, "layers": 2},
     "layer-norm-transitions": {"cell": "gru", "transitions": 2, "layer_norm": True},
     "variational": {"variational": True, "layers": 2},
+    "copying": {"copy_head": True},
+    "copying-lex": {"copy_head": True, "fixnorm": True, "lexicon": "module"},
     "no-attention": {"attention": "none", "layers": 2},
     "every-step": {"attention": "none", "context": "every-step", "cell": "gru"},
 }

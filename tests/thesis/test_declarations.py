@@ -43,7 +43,8 @@ def test_every_published_cell_is_declared_at_the_scale_of_the_thesis_or_has_a_re
     cells = {(line.row, line.column) for line in published(name).itertuples()}
     assert cells
     assert {(row, column) for row, column in cells - declared if not not_run.get(row)} == set()
-    assert {line.metric for line in published(name).itertuples()} == {*table.metrics}
+    metrics = {line.metric for line in published(name).itertuples()}
+    assert metrics == {*table.metrics} - ({"rarest-recall"} if name == "copying" else set())
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -304,6 +305,14 @@ def test_the_published_values_of_deep_recurrent_systems_are_those_of_edinburgh_w
     values = published("deep-recurrent").set_index(["row", "column"])["value"]
     assert [*values["tr-en"]] == ["19.7", "18.8", "20.6", "20.6"]
     assert [*values["de-en"]] == ["32.0", "32.1", "33.5", "33.5"]
+
+
+def test_the_published_values_of_copying_are_those_of_pham_whose_reward_makes_systems_use_most_suggestions():
+    values = published("copying")
+    used = values[values["metric"] == "suggestions-used"].astype({"value": float}).set_index(["row", "column"])["value"]
+    assert len(values) == 3 * (3 * 5 + 3 * 4)
+    assert [*used["en-es (tst2010)"]] == [46.0, 74.2, 89.5, 85.5, 99.2]
+    assert {of_row.idxmax()[1] for _, of_row in used.groupby(level=0)} == {"annotated, copy head, rewarded"}
 
 
 def test_every_published_value_has_its_source():

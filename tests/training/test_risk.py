@@ -21,13 +21,18 @@ from nmtlab.evaluation.scores import chrf_metric, sentence_bleu_metric
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.recipe import ConvSettings, Recipe, RnnSettings, TransformerSettings, named_recipe
+from nmtlab.recipe.text import TextSettings
 from nmtlab.recipe.training import TrainingSettings
 from nmtlab.runs.log import read_log
 from nmtlab.runs.run import Run
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.batching.batches import pad
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.segmentation.vocabulary import EOS, UNK
+from nmtlab.text.segmentation.annotation import NOTE_TAGS
+from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
+from nmtlab.text.segmentation.tokenizers import Words
+from nmtlab.text.segmentation.vocabulary import EOS, UNK, Vocabulary
 from nmtlab.training.objective import CrossEntropy, Objective, Weighted, sentence_log_probs, training_objective
 from nmtlab.training.risk import Risk, SelfCritical, advantage_loss, expected_loss
 from nmtlab.training.setup import train
@@ -253,6 +258,21 @@ def test_gleu_is_a_reward_on_the_words_of_the_plain_text(two):
     assert [pytest.approx(some) for some in of_each] == [[0, 2 / 3], [1]]
 
 
+def test_a_reward_counts_the_suggestions_that_are_used_where_there_are_some():
+    """(HIT + GLEU) / 2 (Pham et al. 2018, eq 4): TWO is suggested for the first source, nothing for the second."""
+    settings = TextSettings(segmentation="word", annotate=1)
+    words = Vocabulary.of_words(["one", "two"], {"one": 3, "two": 2}, 1, dict.fromkeys(NOTE_TAGS, 0))
+    one, two = words.ids(["one", "two"])
+    sides = [Side(language, Words(language), words) for language in ("xx", "en")]
+    begin, end = words.tag_ids(NOTE_TAGS)
+    assert sides[0].suggested([one, begin, two, one, end, two, begin, one, end, EOS]) == [[two, one], [one]]
+    sources = pad([[one, begin, two, end, EOS], [one, EOS]])
+    batch = on_device(batch_of(sources, pad([[one, two, EOS], [one, EOS]])))
+    risk = SelfCritical(TrainingSettings(risk="hit-gleu"), Pipeline(settings, *sides), extra_length=2)
+    found = risk._losses(batch, [[(one, two, EOS), (two, EOS), (one, EOS)], [(one, EOS), (EOS,)]])
+    assert [pytest.approx(some) for some in found] == [[0, 1 / 3, (1 + 2 / 3) / 2], [0, 1]]
+
+
 # Trainings
 
 SHORT = {
@@ -335,11 +355,12 @@ def test_a_killed_training_goes_on_exactly(here, recipe, whole, tmp_path):
     [
         ({"transfer.continued": False, "transfer.parent": ""}, "training.risk needs a parent to continue"),
         ({"training.risk_samples": 1}, "training.risk_samples = 1 has no other sample"),
-        ({"training.risk": "ter"}, "'none', 'bleu', 'chrf' or 'gleu'"),
+        ({"training.risk": "ter"}, "'none', 'bleu', 'chrf', 'gleu' or 'hit-gleu'"),
         (
             {"training.risk_form": "self-critical", "training.risk_reference": True},
             "training.risk_reference is no sample",
         ),
+        ({"training.risk": "hit-gleu"}, "'hit-gleu' counts suggestions, and text.annotate is 0; set it to gleu"),
         ({"model.plan_length": True}, "but not their lengths, which this model plans"),
         ({"model.family": "phrase"}, "which a phrase-based system cannot"),
         ({"machine.compile": True}, "which is not compiled; set machine.compile=false"),

@@ -128,11 +128,17 @@ RECURRENCE = Need(
     "choose a run whose model.family is rnn",
     lambda run: run.recipe.model.recurrent,
 )
-LEXICON = Need(
-    "no lexical module",
-    "it has no lexical module",
-    "choose a run of the recipe fixnorm-lex",
-    lambda run: run.recipe.model.lexical_module,
+COPIES = Need(
+    "no copy head",
+    "it has no copy head",
+    "choose a run whose model.copy_head is true",
+    lambda run: run.recipe.model.copies,
+)
+WORD_TRANSLATIONS = Need(
+    "no lexical module, notes or copies",
+    "it has no lexical module, writes no notes beside rare words, and has no copy head",
+    "choose a run of the recipe fixnorm-lex, annotate-bpe or copy-bpe",
+    lambda run: run.recipe.model.lexical_module or run.recipe.text.annotate > 0 or run.recipe.model.copies,
 )
 PLANNED_LENGTH = Need(
     "no planned lengths",

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from nmtlab.analysis.access.analysis import Analysis
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.gold import gold_names
 from nmtlab.evaluation.rare_words import (
@@ -28,6 +30,9 @@ from nmtlab.text.segmentation.learning import usable_pairs
 from nmtlab.text.segmentation.tokenizers import Words
 
 OUTCOMES = ("right", "confused", "unknown", "missing")
+
+_RAREST = [0, 3]
+"""Edges of the frequencies below 3 and of all others."""
 
 _PRIVATE = "\ue000"  # a private-use character, which Moses treats as a word
 
@@ -74,6 +79,20 @@ def word_counts_by_line(
         buckets = accuracy_by_frequency([hypothesis], [reference], counts, edges)
         rows += [(line, one.frequency, one.words, one.produced, one.matched) for one in buckets]
     return pd.DataFrame(rows, columns=["line", "frequency", "words", "produced", "matched"])
+
+
+RAREST = Analysis(
+    "How many of the words that are seen at most twice in training are translated?",
+    word_counts_by_line,
+    version=1,
+    columns=("line", "frequency", "words", "produced", "matched"),
+    metrics=(
+        Metric(
+            "rarest-recall", "recall of words seen at most twice (%)", "ratio", "%", given={"edges": _RAREST},
+            amount="matched", of="words", where=("frequency", bucket_names(_RAREST)[0]),
+        ),
+    ),
+)  # fmt: skip
 
 
 def name_translations(

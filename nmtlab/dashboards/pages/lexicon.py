@@ -6,7 +6,7 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from nmtlab.analysis.access.needs import LEXICON, NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import NEURAL, WEIGHTS, WORD_TRANSLATIONS
 from nmtlab.analysis.access.texts import Text, by_title, sentences, texts
 from nmtlab.analysis.lexical.gold import has_gold
 from nmtlab.analysis.lexical.lexicon import (
@@ -32,6 +32,7 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.systems import described_runs, system_of
+from nmtlab.dashboards.parts.suggested import Suggested
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
@@ -50,7 +51,7 @@ PAGE = About(
     title="Lexicon",
     question="Which word translations has the lexical module learned, and are they correct? (thesis Table 3.9)",
     name="lexicon",
-    needs=(NEURAL, LEXICON, WEIGHTS),
+    needs=(NEURAL, WORD_TRANSLATIONS, WEIGHTS),
     most_runs=1,
     tokens={
         ("source", True): "Which translations has the lexical module learned?",
@@ -64,11 +65,17 @@ _K = 5
 
 
 class LexiconPage(Page):
-    """The searchable lexicon of a run; translations of the selected word beside the aligner's and the gold ones."""
+    """The searchable lexicon of a run; translations of the selected word beside the aligner's and the gold ones.
+
+    Of a run that annotates or copies, it has what is suggested, used and copied.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        none = "No run here has a lexical module: train one with the recipe fixnorm-lex."
+        none = (
+            "No run here has a lexical module, suggestions or copies: train one with the recipe fixnorm-lex or "
+            "annotate-copy-bpe."
+        )
         self.runs = RunChooser(workspace, PAGE.needs, FIRST, many=False, none=none)
         self.words = Table("Source words: select one", pick="one", height="32em")
         self.answer, self.chart, self.hint = Answer(), Chart(), Note()
@@ -78,10 +85,12 @@ class LexiconPage(Page):
         self._tables: dict[str, pd.DataFrame] = {}
         self._lines, self._pieces, self._texts = pd.DataFrame(), list[set[str]](), dict[str, Text]()
         self.text, self.line, self.typed = widgets.Text(), widgets.Text(), widgets.Text()
+        self.suggested = Suggested(workspace, self.runs)
         self.selection = Selection(PAGE, (self.chart,), (self.words, self.sentences))
         self.sentences.observe(lambda change: self._go_to(change["new"]), "value")
         sentence = {"text": self.text, "line": self.line, "sentence": self.typed}
         state = {"runs": self.runs.table, "word": self.words, **sentence, "selected": self.selection}
+        state["suggestion"] = self.suggested.words
         sections = [
             Section(("word",), (), self._select_word),  # before others change it: if a person did
             Section(("runs",), (self.words, self.hint), self._read),
@@ -97,6 +106,7 @@ class LexiconPage(Page):
                  Section(("runs",), (self.agreed, self.agreement), self._show_agreement)),
             Fold("precision", "How often is the lexicon right?",
                  Section(("runs",), (self.right, self.precision), self._show_precision)),
+            self.suggested.fold,
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, [self.runs, self.words], self.runs.refresh)
 
@@ -105,6 +115,9 @@ class LexiconPage(Page):
         self._tables, run = {}, self.runs.first
         self._lines, self._pieces = pd.DataFrame(), []
         if run is None:
+            return
+        if not run.recipe.model.lexical_module:
+            self.hint.say("The run has no lexical module. What is suggested to it, and what it copies, is below.")
             return
         self._tables = _tables(run, self._workspace)
         self.words.show(_words(self._tables), pieces=("word",))
@@ -115,7 +128,7 @@ class LexiconPage(Page):
     def _show_word(self) -> None:
         """Show the translations of the word."""
         word, run = self.words.value, self.runs.first
-        if word is None or run is None:
+        if word is None or run is None or not self._tables:
             return
         shown = pd.concat([table[table["source"] == word].assign(by=by) for by, table in self._tables.items()])
         self.answer.say(lexicon_finding(word, shown))
@@ -140,7 +153,7 @@ class LexiconPage(Page):
     def _show_sentences(self) -> None:
         """Show the sentences with the word."""
         word = self.words.value
-        if word is None or (run := self.runs.first) is None:
+        if word is None or (run := self.runs.first) is None or not self._tables:
             return
         self._read_lines(run)
         self.sentences.title = f"Sentences with {readable([word])[0]}: select one"

@@ -105,6 +105,8 @@ def write_shards(
     for block in blocks(pairs):
         sources, targets = zip(*block, strict=True)
         rows = pipeline.encode_pairs(sources, targets, corpus.target, corpus.origin)
+        if left_out := pipeline.notes_left_out(sources, corpus.target, corpus.origin):
+            skipped["suggestions beyond the limit on tokens"] += left_out
         if training:
             rows = _short_enough(rows, pipeline.settings, skipped)
         for name, ids in zip(_SIDES, rows, strict=True):

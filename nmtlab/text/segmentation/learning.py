@@ -13,13 +13,14 @@ from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.segmentation.annotation import Notes, bare
 from nmtlab.text.segmentation.byte_pieces import Bytes
 from nmtlab.text.segmentation.length_bins import length_edges
-from nmtlab.text.segmentation.side import LanguageCounts
+from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tokenizers import SubwordKind, Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.segmentation.transliteration import transliterated, transliterator
 from nmtlab.text.segmentation.truecase import Truecaser
-from nmtlab.text.segmentation.vocabulary import SPECIALS, Vocabulary, most_frequent
+from nmtlab.text.segmentation.vocabulary import SPECIALS, UNK, Vocabulary, most_frequent
 
 T = TypeVar("T")
 
@@ -190,6 +191,50 @@ def length_bins(
     edges = edges or length_edges(ratios, settings.length_bins)
     pairs_of_bins = np.bincount(np.searchsorted(edges, ratios, side="right"), minlength=settings.length_bins)
     return edges, pairs_of_bins.tolist()
+
+
+def annotating(
+    settings: TextSettings,
+    corpora: Sequence[ParallelCorpus],
+    source: Side,
+    target: Tokenizer,
+    suggestions: Mapping[str, str],
+) -> Side:
+    """Return a source side that annotates words seen fewer than `text.annotate` times; its types are counted with that.
+
+    A suggestion with a piece that the vocabulary lacks is left out.
+
+    Args:
+        source: without notes; its vocabulary has types for the target side too.
+        target: splits suggestions.
+        suggestions: source word -> translation.
+
+    Raises:
+        CorpusError: nothing is left to suggest.
+    """
+    lines = (line for line, _ in _all_usable(settings, corpora))
+    seen = Counter(map(bare, chain.from_iterable(source.tokenizer.words(line)[0] for line in lines)))
+
+    def is_written(suggestion: str) -> bool:
+        ids = source.vocabulary.ids(target.split(suggestion))
+        return bool(ids) and UNK not in ids
+
+    rare = {word: said for word, said in suggestions.items() if seen[word] < settings.annotate}
+    kept = {word: said for word, said in rare.items() if is_written(said)}
+    if not kept:
+        raise CorpusError(
+            f"text.annotate: nothing is suggested, in types of the vocabulary, for words seen fewer than "
+            f"{settings.annotate} times in training",
+            "name a lexicon of more text with text.annotate_from, or raise text.annotate",
+        )
+    annotated = replace(source, notes=Notes.within(settings, kept, target))
+    counts = np.zeros(source.size, dtype=np.int64)
+    for block in blocks(_all_usable(settings, corpora)):
+        ids = annotated.encode([line for line, _ in block])
+        counts += np.bincount(np.fromiter(chain.from_iterable(ids), dtype=np.int64), minlength=source.size)
+    before = [number for number in source.vocabulary.tag_ids(source.vocabulary.tags) if not counts[number]]
+    counts[before] = source.vocabulary.counts[before]
+    return replace(annotated, vocabulary=replace(source.vocabulary, counts=counts))
 
 
 def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Pair]:

@@ -1,6 +1,6 @@
 """The text pipeline, from text to ids and back: tokenizers, truecasers, vocabularies, counts and masks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +11,9 @@ from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.files import replacing
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.annotation import NOTE_TAGS
 from nmtlab.text.segmentation.learning import (
+    annotating,
     count_usable,
     extended_tokenizers,
     learn_tokenizers,
@@ -22,10 +24,8 @@ from nmtlab.text.segmentation.length_bins import bin_of, length_tags, usual_bin
 from nmtlab.text.segmentation.pipeline_files import MANIFEST, counted_files, files_of, read_counted, read_files
 from nmtlab.text.segmentation.side import LanguageCounts, Side
 from nmtlab.text.segmentation.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
+from nmtlab.text.segmentation.tokenizers import MAX_TOKENS
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-
-MAX_TOKENS = 10_000
-"""Maximum tokens of a sentence, without EOS: the time of attention and search grows with their square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,7 @@ class Pipeline:
         *corpora: ParallelCorpus,
         also: Sequence[ParallelCorpus] = (),
         parent: "Pipeline | None" = None,
+        suggestions: Mapping[str, str] | None = None,
     ) -> "Pipeline":
         """Learn from the training pairs of all corpora; the same text gives the same pipeline.
 
@@ -72,14 +73,16 @@ class Pipeline:
             also: further corpora from which subwords are learned; their types are not counted.
             parent: pipeline whose subwords are reused, extended by a type for each letter that they lack; words are not
                 reused.
+            suggestions: source word -> translation, which `text.annotate` writes beside rare words.
 
         Raises:
             CorpusError: the training text cannot be read, or has no usable pair.
             RecipeError: a setting does not fit the text or other settings.
         """
-        _check_learned(settings, parent)
+        _check_learned(settings, parent, suggestions is not None)
         reused = parent if settings.segmentation != "word" else None
-        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins))
+        noted = NOTE_TAGS if settings.annotate else ()
+        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *noted)
         tags = dict.fromkeys(reused.source.vocabulary.tags if reused else needed, 0)
         usable = sum(count_usable(settings, corpus) for corpus in also)
         for corpus in corpora:
@@ -98,9 +101,12 @@ class Pipeline:
             tags |= dict(zip(length_tags(settings.length_bins), pairs_of_bins, strict=True))
         vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
         sources, targets = (tuple(dict.fromkeys(codes)) for codes in zip(*(c.direction for c in corpora), strict=True))
+        source = Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0])
+        if settings.annotate:
+            source = annotating(settings, corpora, source, tokenizers[1], suggestions or {})
         return cls(
             settings,
-            Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0]),
+            source,
             Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1], settings.reversed_target),
             _inherited_targets(vocabularies[1], targets, reused) if reused else (),
             length_edges=edges,
@@ -307,6 +313,11 @@ class Pipeline:
                     source[before - 1] = tags[bin_of(self.length_edges, ratio)]
         return rows
 
+    def notes_left_out(self, lines: Iterable[str], language: str = "", origin: str = "") -> int:
+        """Return how many notes would make source sentences too long; arguments as of `encode_source`."""
+        before = len(self._tags(language, origin))
+        return sum(self.source.annotated(line, before).left_out for line in lines) if self.source.notes else 0
+
     def encode_filled(self, lines: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Return the places of the source sentences that are not blank, from 0, and their ids as of `encode_source`.
 
@@ -326,17 +337,19 @@ class Pipeline:
 
     def source_pieces(self, text: str, language: str = "") -> list[str]:
         """Return the tags and pieces of a source sentence as written, one per id but EOS."""
-        pieces = self.source.tokenizer.split(text)
-        return [*self._tags(language), *pieces] if pieces else []
+        tags = self._tags(language)
+        pieces = self.source.split(text, len(tags))
+        return [*tags, *pieces] if pieces else []
 
     def source_words(self, text: str, language: str = "") -> tuple[list[str], list[int]]:
         """Return the words of a source sentence as written, and the index of each piece's word.
 
         Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags belong to no word and
-        have index -1.
+        have index -1; a note belongs to the word that it explains.
         """
-        words, indices = self.source.tokenizer.words(text)
-        return words, [*([-1] * len(self._tags(language))), *indices] if indices else []
+        tags = self._tags(language)
+        words, indices = self.source.words(text, len(tags))
+        return words, [*([-1] * len(tags)), *indices] if indices else []
 
     def _files(self) -> dict[str, bytes]:
         learned = self.learned or self
@@ -382,8 +395,12 @@ def _named_language(settings: TextSettings, target: str) -> str:
     return target if settings.target_tag == "source" else ""
 
 
-def _check_learned(settings: TextSettings, parent: "Pipeline | None") -> None:
-    """Raise an error if a pipeline is to be learned with an imported model's subwords."""
+def _check_learned(settings: TextSettings, parent: "Pipeline | None", has_suggestions: bool) -> None:
+    """Raise an error if a pipeline is to be learned with an imported model's subwords, or lacks suggestions."""
+    if settings.annotate and not has_suggestions:
+        raise RecipeError(
+            f"text.annotate = {settings.annotate}: nothing is suggested for rare words here", "set it to 0"
+        )
     if settings.segmentation == "imported":
         raise RecipeError(
             "text.segmentation = 'imported': such subwords come with a model and are not learned",

@@ -13,6 +13,7 @@ from nmtlab.errors import RunError
 from nmtlab.reading import read_bytes, reading
 from nmtlab.recipe.migrate import TEXT_SCHEMA, migrate_section
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.segmentation.annotation import Notes, suggestions_of
 from nmtlab.text.segmentation.byte_pieces import Bytes
 from nmtlab.text.segmentation.learning import source_tokenizer
 from nmtlab.text.segmentation.side import LanguageCounts, Side
@@ -23,8 +24,14 @@ from nmtlab.text.segmentation.vocabulary import Vocabulary
 MANIFEST = "pipeline.json"
 
 _INHERITED, _ADDED_TAGS, _EDGES = "inherited_targets", "added_tags", "length_edges"
-_ADDED = ("target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target", "length_bins")
+_ADDED = (
+    "target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target", "length_bins", "annotate",
+    "annotate_from",
+)  # fmt: skip
 """Text settings that were added since version 2."""
+_NOTES = "notes.tsv"
+"""What is suggested beside rare source words."""
+
 _REMEDY = "restore it from a copy of the run, or train the run again"
 
 
@@ -43,6 +50,8 @@ def files_of(
             files[file] = side.tokenizer.to_bytes()
         if side.language_counts:
             files[_counts_file(name)] = _counts_tsv(side.language_counts).encode()
+    if source.notes:
+        files[_NOTES] = source.notes.to_tsv().encode()
     return {**files, MANIFEST: _manifest(settings, source, target, inherited, edges, files)}
 
 
@@ -56,6 +65,10 @@ def read_files(folder: Path) -> Saved:
         manifest = _Manifest.model_validate_json(read_bytes(folder / MANIFEST))
     source, target = _read_side(folder, manifest, "source"), _read_side(folder, manifest, "target")
     target = replace(target, reversed=manifest.settings.reversed_target)
+    if manifest.settings.annotate:
+        with reading(folder / _NOTES, _REMEDY):
+            suggestions = suggestions_of(_read_checked(folder / _NOTES, manifest).decode())
+        source = replace(source, notes=Notes.within(manifest.settings, suggestions, target.tokenizer))
     return manifest.settings, source, target, manifest.inherited_targets, manifest.length_edges
 
 

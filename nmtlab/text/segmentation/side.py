@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from nmtlab.text.segmentation.annotation import NOTE_TAGS, Annotated, Notes
 from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
@@ -32,6 +33,7 @@ class Side:
         language_counts: language -> `(size,)` int64, counts in its training text, without tags; empty if there is only
             one language, or for a side saved before these were counted.
         reversed: whether ids run from the last token of a sentence to the first, EOS remaining the last.
+        notes: what is suggested beside rare words of a source; None for nothing.
     """
 
     language: str
@@ -40,6 +42,7 @@ class Side:
     languages: tuple[str, ...] = ()
     language_counts: Mapping[str, np.ndarray] = field(default_factory=dict)
     reversed: bool = False
+    notes: Notes | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", self.languages or (self.language,))
@@ -72,11 +75,50 @@ class Side:
 
     def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
         """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""
-        encoded = [self.turned(ids) for ids in self.tokenizer.encode(lines, self.vocabulary)]
+        if self.notes:
+            encoded = [self._annotated_ids(line, len(tags)) for line in lines]
+        else:
+            encoded = [self.turned(ids) for ids in self.tokenizer.encode(lines, self.vocabulary)]
         if not tags:
             return encoded
         before = self.vocabulary.tag_ids(tags)
         return [[*before, *ids] if len(ids) > 1 else ids for ids in encoded]
+
+    def split(self, text: str, before: int = 0) -> list[str]:
+        """Return the pieces of a sentence as written, with its notes, given how many tags precede it."""
+        return (
+            [piece.text for piece in self.annotated(text, before).pieces] if self.notes else self.tokenizer.split(text)
+        )
+
+    def words(self, text: str, before: int = 0) -> tuple[list[str], list[int]]:
+        """Return the words of a sentence as written, and the index of each piece's word; arguments as of `split`."""
+        words, places = self.tokenizer.words(text)
+        return words, [piece.word for piece in self.annotated(text, before).pieces] if self.notes else places
+
+    def annotated(self, text: str, before: int = 0) -> Annotated:
+        """Return a sentence with its notes, of a side that has some; arguments as of `split`."""
+        assert self.notes
+        words, places = self.tokenizer.words(text)
+        return self.notes.annotated(words, self.tokenizer.split(text), places, before)
+
+    def suggested(self, ids: Iterable[int]) -> list[list[int]]:
+        """Return the types of each suggestion among the ids of a source sentence."""
+        begin, end = self.vocabulary.tag_ids(NOTE_TAGS)
+        found: list[list[int]] = []
+        inside = False
+        for number in ids:
+            if number == begin:
+                found.append([])
+            elif inside and number != end:
+                found[-1].append(number)
+            inside = number == begin or (inside and number != end)
+        return found
+
+    def _annotated_ids(self, line: str, before: int) -> list[int]:
+        pieces = self.annotated(line, before).pieces
+        ids = self.vocabulary.ids(piece.text for piece in pieces)
+        tags = (self.vocabulary.tag_ids([piece.text])[0] if piece.is_tag else None for piece in pieces)
+        return [*(number if tag is None else tag for number, tag in zip(ids, tags, strict=True)), EOS]
 
     def text(self, ids: Iterable[int], replacements: Iterable[str] = ()) -> str:
         """Return `ids` as plain text, without padding, BOS, EOS and tags.

@@ -23,6 +23,10 @@ UNKNOWN = "<unk>"
 """Plain text of an UNK that was not replaced."""
 
 
+MAX_TOKENS = 10_000
+"""Maximum tokens of a sentence, without EOS: the time of attention and search grows with their square."""
+
+
 SubwordKind = Literal["bpe", "unigram"]
 
 
