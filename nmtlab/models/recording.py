@@ -5,10 +5,11 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.attention import MultiHeadAttention
+from nmtlab.nn.several import SeparateAttention
 from nmtlab.text.batching.batch import Batch
 
 
@@ -29,7 +30,7 @@ class Attentions(NamedTuple):
 @torch.inference_mode()
 def recorded_attention(model: Transformer, batch: Batch[Tensor]) -> Attentions:
     """Return the weights of every attention of a model in evaluation mode under forced targets."""
-    kinds = (
+    kinds: tuple[list[MultiHeadAttention | SeparateAttention], ...] = (
         [layer.attention for layer in model.encoder],
         [layer.cross_attention for layer in model.decoder],
         [layer.attention for layer in model.decoder if isinstance(layer.attention, MultiHeadAttention)],
@@ -43,7 +44,7 @@ def recorded_attention(model: Transformer, batch: Batch[Tensor]) -> Attentions:
 
 
 @contextmanager
-def _recording(modules: Iterable[MultiHeadAttention]) -> Iterator[list[Tensor]]:
+def _recording(modules: Iterable[MultiHeadAttention | SeparateAttention]) -> Iterator[list[Tensor]]:
     """Collect the weights of some modules, in the order in which they run."""
     weights: list[Tensor] = []
     hooks = []
@@ -58,5 +59,5 @@ def _recording(modules: Iterable[MultiHeadAttention]) -> Iterator[list[Tensor]]:
             hook.remove()
 
 
-def _asked_to_record(_: MultiHeadAttention, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def _asked_to_record(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     return args, {**kwargs, "record": True}

@@ -300,10 +300,12 @@ def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -
     Raises:
         CorpusError: a corpus is not in the workspace, or lacks the languages that the recipe names.
     """
-    opened = [replace(corpus, weight=recipe.corpus.weight, origin=recipe.corpus.origin)]
+    named = recipe.corpus
+    opened = [replace(corpus, weight=named.weight, origin=named.origin, also=named.also_sources)]
     for named in recipe.more_corpora:
         folder = workspace.corpus_folder(named.name)
-        opened.append(ParallelCorpus.open(folder, named.source, named.target, named.weight, named.origin))
+        one = ParallelCorpus.open(folder, named.source, named.target, named.weight, named.origin)
+        opened.append(replace(one, also=named.also_sources))
     return opened
 
 

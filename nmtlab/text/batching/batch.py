@@ -26,6 +26,7 @@ class Batch(Generic[A]):
         origin: (B,) int64, index in the recipe of the text that each pair comes from.
         weight: (B,) float32, weight of each pair in the loss; None if all are 1.
         source_language, target_language: language codes of the direction; empty for a model with a single one.
+        more_sources: (B, S') int64 ids of each further source, like those of the first; see `sources`.
     """
 
     source: A
@@ -35,6 +36,12 @@ class Batch(Generic[A]):
     weight: A | None = None
     source_language: str = ""
     target_language: str = ""
+    more_sources: tuple[A, ...] = ()
+
+    @property
+    def sources(self) -> tuple[A, ...]:
+        """The ids of every source that is translated, the first one's first."""
+        return self.source, *self.more_sources
 
     @property
     def source_mask(self) -> A:
@@ -54,7 +61,7 @@ class Batch(Generic[A]):
     @property
     def source_tokens(self) -> int:
         """Number of source tokens, with EOS, without padding."""
-        return int(self.source_mask.sum())  # type: ignore[attr-defined]
+        return sum(int((source != PAD).sum()) for source in self.sources)  # type: ignore[attr-defined, misc]
 
     @property
     def target_tokens(self) -> int:
@@ -73,7 +80,8 @@ class Batch(Generic[A]):
         source, target_input = change(self.source), change(self.target_input)
         target, origin = change(self.target), change(self.origin)
         weight = None if self.weight is None else change(self.weight)
-        return Batch(source, target_input, target, origin, weight, self.source_language, self.target_language)
+        languages = self.source_language, self.target_language
+        return Batch(source, target_input, target, origin, weight, *languages, tuple(map(change, self.more_sources)))
 
     def cut(self, rows: slice) -> "Batch[A]":
         """Return the pairs in `rows`."""
