@@ -100,8 +100,14 @@ NEURAL = Need(
 WEIGHTS = Need(
     "no weights", "it has no weights", "train it until its first evaluation", lambda run: run.checkpoints.has_weights()
 )
-DECODING = (NEURAL, WEIGHTS)
-"""For all that decodes."""
+ONE_SOURCE = Need(
+    "several sources",
+    "it reads several sources together, and this is about one",
+    "choose a run of one source",
+    lambda run: not run.recipe.corpus.also_sources,
+)
+DECODING = (NEURAL, WEIGHTS, ONE_SOURCE)
+"""For all that decodes sentences of one source."""
 
 NORMS = Need(
     "no weights or norms",
