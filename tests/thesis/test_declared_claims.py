@@ -93,6 +93,7 @@ BEGINNINGS = {
     "proposed": ("Expected", "Surmised", "Conjectured", "Hoped for", "Proposed"),
     "quoted": (
         "Zoph", "Stahlberg", "Survey", "Shi", "Koehn", "Johnson", "Aharoni", "Trained out, as", "Khayrallah", "Hoang",
+        "Nishimura",
     ),
 }  # fmt: skip
 
