@@ -21,7 +21,7 @@ from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText, check_texts, scored_dev
-from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus, languages_in
 from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -309,10 +309,14 @@ def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -
 
 
 def _also_sources(corpus: ParallelCorpus, named: CorpusSettings) -> tuple[str, ...]:
-    """Return the further sources of a corpus; raise `RecipeError` if its direction has one of them already."""
-    if twice := [code for code in named.also_sources if code in corpus.direction]:
-        problem = f"corpus.also_sources: {twice[0]!r} is a language of {'-'.join(corpus.direction)} already"
-        raise RecipeError(problem, "leave it out, or give another --source or --target")
+    """Return the further sources of a corpus; raise `RecipeError` if it lacks one, or one is in its direction."""
+    for code in named.also_sources:
+        if code in corpus.direction:
+            problem = f"corpus.also_sources: {code!r} is a language of {'-'.join(corpus.direction)} already"
+            raise RecipeError(problem, "leave it out, or give another --source or --target")
+        if code not in (known := languages_in(corpus.folder)):
+            problem = f"corpus.also_sources: corpus {corpus.name!r} has no language {code!r}"
+            raise RecipeError(problem, f"choose from {', '.join(known)}")
     return named.also_sources
 
 

@@ -289,6 +289,34 @@ def test_flat_attention_weighs_all_positions_together_with_weights_of_their_sour
         assert torch.allclose(context[row, 0], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"language_vectors": True},
+        {"embedding_share": 0.5, "attention_share": 0.5, "feed_forward_share": 0.5, "shared_encoders": True},
+        {"adapter_width": 3, "combine": "joint"},
+        {"positions": "relative"},
+        {"positions": "learned", "max_positions": 10},
+        {"decoder_history": "average"},
+    ],
+    ids=str,
+)
+def test_each_source_is_read_in_its_language_and_all_kinds_of_layers_agree_step_by_step(choices):
+    torch.manual_seed(4)
+    text = ModelText(TYPES, {"en": ALLOWED}, False, languages=(("de", "nl"), ("en",)), sources=2)
+    model = build_model(TransformerSettings(**(TRANSFORMER | {"d_ff": 16} | choices)), text).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, dtype=torch.float64), alpha=0.4)
+    batch = replace(pairs(), source_language="de", target_language="en")
+    before = log_probs(model, batch)
+    assert torch.allclose(stepwise(model, encoded(model, batch), batch)[0], before, atol=1e-12)
+    if model.languages is not None:
+        with torch.no_grad():
+            model.languages[1] += 1  # of the second source
+        assert not torch.allclose(log_probs(model, batch), before)
+
+
 @every_model
 def test_a_source_too_few_or_too_many_is_refused(name):
     model, batch = model_of(MODELS[name]), pairs()

@@ -170,6 +170,8 @@ def test_no_reverse_and_no_language_twice(recipe, corpus, workspace):
     assert opened[0].sources == ("de", "nl")
     with pytest.raises(RecipeError, match="several sources have no reverse"):
         both_ways(recipe, opened)
+    with pytest.raises(RecipeError, match="corpus 'both' has no language 'pt'; choose from de, en, nl"):
+        open_corpora(recipe.with_changes({"corpus.also_sources": ["pt"]}), corpus, workspace)
     with pytest.raises(RecipeError, match="'nl' is a language of nl-en already"):
         open_corpora(recipe, ParallelCorpus(corpus.folder, "nl", "en"), workspace)
 
