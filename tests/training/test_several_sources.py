@@ -17,9 +17,11 @@ from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.interchange.export import export_model
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
+from nmtlab.synthetic import back_translate
 from nmtlab.systems import open_ensemble, open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.training.online import OnlineModel
 from nmtlab.training.setup import both_ways, open_corpora, train
 from nmtlab.workspace import Workspace
@@ -152,6 +154,8 @@ def test_what_reads_one_source_says_so(run, corpus, tmp_path):
             analysis.of(run, corpus=corpus)
     with pytest.raises(RunError, match=r"corpus.also_sources = \['nl'\]: no such part there"):
         export_model(run, "huggingface", tmp_path / "exported")
+    with pytest.raises(RunError, match="it reads several sources, and the text has one"):
+        back_translate(run, MonolingualCorpus(corpus.folder, "de"), tmp_path / "made")
     online = OnlineModel(open_model(run), run.recipe)
     with pytest.raises(RunError, match="reads 2 sources together, and 1 is given"):
         online.learn([("ein", "one")], 0.1, 1)
