@@ -34,10 +34,10 @@ RNN = {"model.family": "rnn", "model.d_model": 16, "model.dropout": 0.1}
 
 
 @pytest.fixture(scope="module")
-def corpus(tiny_corpus, tmp_path_factory) -> ParallelCorpus:
+def corpus(tiny_corpus, workspace) -> ParallelCorpus:
     """Return German and Dutch to English, in which every third line of train lacks one of the sources by turns."""
-    folder = tmp_path_factory.mktemp("several") / "both"
-    folder.mkdir()
+    folder = workspace.data / "corpora/both"
+    folder.mkdir(parents=True)
     for split in ("train", "dev", "test"):
         pairs = list(tiny_corpus.pairs(split))
         missing = range(len(pairs)) if split == "train" else ()
@@ -159,6 +159,21 @@ def test_what_reads_one_source_says_so(run, corpus, tmp_path):
     online = OnlineModel(open_model(run), run.recipe)
     with pytest.raises(RunError, match="reads 2 sources together, and 1 is given"):
         online.learn([("ein", "one")], 0.1, 1)
+
+
+def test_it_is_packed_with_sentences_of_all_sources_and_is_not_aligned(run, corpus, workspace, monkeypatch, tmp_path):
+    monkeypatch.setenv("NMTLAB_DATA", str(workspace.data))
+    words = ["runs", "pack", "both", "--weights", "--sentences", "5", "--licence", "CC0", "--to", str(tmp_path)]
+    packed = CliRunner().invoke(app, words)
+    assert packed.exit_code == 0, packed.output
+    unpacked = CliRunner().invoke(app, ["runs", "unpack", str(tmp_path / "both.tar.xz"), "--name", "again"])
+    assert unpacked.exit_code == 0, unpacked.output
+    again = Run(workspace.run_folder("again"))
+    assert {path.name for path in (again.folder / "sentences").iterdir()} >= {"dev.de", "dev.nl", "dev.en"}
+    assert stored_translations(again, again.sentences, "dev") is not None
+    assert open_model(again).model.sources == 2
+    aligned = CliRunner().invoke(app, ["runs", "align", "both"])
+    assert "it reads several sources together, and this is about one" in str(aligned.exception)
 
 
 def test_ensembles_read_all_sources(run, corpus):

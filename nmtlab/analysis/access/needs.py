@@ -4,7 +4,7 @@ A model family declares what it can do in its settings class in `recipe/`; nothi
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.family import NO_ATTENTION, NO_DECODER
@@ -202,6 +202,7 @@ def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
 def overlap_warning(run: Run, corpus: ParallelCorpus, split: str) -> str:
     """Return the warning for a run's score on a text that overlaps its training text; empty for any other text."""
     shared = run.environment.get("overlap", {})
+    corpus = replace(corpus, also=run.recipe.corpus.also_sources)
     if not shared or (checksum := corpus.checksum()) not in run.checksums:
         return ""
     index = run.checksums.index(checksum)
