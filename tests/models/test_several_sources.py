@@ -176,6 +176,21 @@ def test_a_memory_of_some_sentences_is_that_of_their_sources(name):
 
 
 @every_model
+def test_imposed_attention_takes_the_place_of_the_computed_one(name):
+    model, batch = model_of(MODELS[name]), pairs()
+    state = model.start(encoded(model, batch))
+    free = model.step(state, batch.target_input[:, :1], record=True)
+    imposed = free.attention.clone().fill_(torch.nan)
+    imposed[..., 0], imposed[..., -1] = 0.75, torch.nan
+    step = model.step(state, batch.target_input[:, :1], record=True, attention=imposed)
+    last = step.attention[-1]
+    assert torch.allclose(last[..., 0], torch.full_like(last[..., 0], 0.75))
+    assert not torch.allclose(step.log_probs, free.log_probs)
+    same = model.step(state, batch.target_input[:, :1], record=True, attention=imposed.fill_(torch.nan))
+    assert torch.allclose(same.log_probs, free.log_probs, atol=1e-12)
+
+
+@every_model
 def test_recorded_attention_is_of_every_token_of_every_source(name):
     model, batch = model_of(MODELS[name]), pairs()
     memory = encoded(model, batch)

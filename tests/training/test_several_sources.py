@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import numpy as np
 import pytest
 from support.weights import same_weights
 from typer.testing import CliRunner
@@ -17,11 +18,13 @@ from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.interchange.export import export_model
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
+from nmtlab.search.forced import ForcedDecoding
 from nmtlab.synthetic import back_translate
 from nmtlab.systems import open_ensemble, open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
+from nmtlab.text.segmentation.vocabulary import EOS, UNK
 from nmtlab.training.online import OnlineModel
 from nmtlab.training.setup import both_ways, open_corpora, train
 from nmtlab.workspace import Workspace
@@ -114,6 +117,19 @@ def test_scores_of_tokens_add_up_to_what_the_search_found(run, corpus):
     found = system.translate(german, more=[dutch])
     for (scores,), translation in zip(system.token_scores(german, found, more=[dutch]), found, strict=True):
         assert scores.log_probs.sum() == pytest.approx(translation.hypotheses[0].log_prob, abs=1e-4)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_unknown_word_is_that_of_the_source_with_the_most_attention(run, corpus, side):
+    system = open_model(run)
+    lines = [side_lines[0] for side_lines in lines_of(corpus)]
+    _, ids = system.pipeline.encode_filled(*([line] for line in lines))
+    lengths = [len(of_source) for (of_source,) in ids]
+    attention = np.full((1, 1, 2, sum(lengths)), 0.01)
+    attention[0, 0, 0, side * lengths[0]] = 0.9  # the first token of a source
+    forced = ForcedDecoding(np.zeros(2), attention, np.arange(2).repeat(lengths))
+    (copied,) = system._copied(lines, [UNK, EOS], forced)
+    assert copied.word == lines[side].split()[0]
 
 
 def test_stored_translations_are_of_all_sources(run, corpus):
