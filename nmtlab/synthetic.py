@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from sacrebleu.metrics.base import Metric
 
-from nmtlab.errors import CorpusError
+from nmtlab.errors import CorpusError, RunError
 from nmtlab.evaluation.scores import chrf_metric, default_tokenizer, sentence_bleu_metric
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.recipe.search import SearchSettings
@@ -113,8 +113,12 @@ def back_translate(
 
     Raises:
         CorpusError: as `write_translated`.
-        RunError: the run has no weights; or it is phrase-based, and is to be sampled from.
+        RunError: the run has no weights or reads several sources; or it is phrase-based, and is to be sampled from.
     """
+    if run.recipe.corpus.also_sources:
+        raise RunError(
+            f"run {run.name!r}: it reads several sources, and the text has one", "choose a run of one source"
+        )
     _check_language(run.name, run.direction, text)
     made_by = {"run": run.name, "weights": run.checkpoints.original_digest}
     system = system or open_system(run, settings.search, machine=machine)

@@ -13,7 +13,7 @@ from nmtlab.alignment.table import LexicalTable
 from nmtlab.device import in_parallel
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.evaluation.expected_utility import expected_chrf
-from nmtlab.models.interface import Searchable
+from nmtlab.models.interface import Searchable, SourceIds
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
 from nmtlab.search.forced import ForcedDecoding, forced_decode_all
@@ -51,6 +51,14 @@ class Replacement(NamedTuple):
     target_position: int
     source_position: int | None
     word: str
+
+
+class _Row(NamedTuple):
+    """What is translated together: the line and the ids of each source, and the pieces of the prefix."""
+
+    lines: list[str]
+    ids: list[list[int]]
+    prefix: list[Piece]
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,8 @@ class Translator(Generic[ModelT]):
 
     @property
     def limitations(self) -> str:
-        return self.pipeline.left_out
+        others = f"it reads {self.model.sources} sources together, and <NULL> for one that is missing"
+        return "; ".join(filter(None, (self.pipeline.left_out, others if self.model.sources > 1 else "")))
 
     def directed(self, source: str, target: str) -> "Translator[ModelT]":
         """Return a translator in another direction, trained or not, with the same model.
@@ -163,6 +172,7 @@ class Translator(Generic[ModelT]):
         search: Search | None = None,
         prefixes: Sequence[str] | None = None,
         must: Sequence[Sequence[str]] | None = None,
+        more: Sequence[Sequence[str]] = (),
     ) -> list[Translation]:
         """Translate lines; a blank one stays blank.
 
@@ -175,6 +185,8 @@ class Translator(Generic[ModelT]):
             prefixes: for each line, the beginning of its translation as plain text, or empty; of beam search only, and
                 not of a system that writes from the end.
             must: for each line, the phrases that occur in its translation, as plain text; of beam search only.
+            more: the lines of the other sources, if the model reads several; a blank line is a missing sentence, as are
+                all of a source that is left out at the end.
 
         Raises:
             NmtlabError: a phrase cannot occur, the phrases of a line are longer than its translation may be, or there
@@ -190,20 +202,29 @@ class Translator(Generic[ModelT]):
         phrases = None if must is None else self._phrase_ids(lines, must)
         search = search or usual_search(self.settings, self.model.plans_length, n_best, begun, phrases)
         translations: list[Translation] = [Translation([""], []) for _ in lines]
-        filled, ids = self.pipeline.encode_filled(lines)
+        sources = self._sources(lines, more)
+        filled, ids = self.pipeline.encode_filled(*sources)
         on_progress(len(lines) - len(filled))
         searched = self.searched()
 
         @torch.inference_mode()
         def translate_batches(batches: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
             batches, to_search = tee(batches)
-            sources = ((self._padded([ids[i] for i in batch]), [filled[i] for i in batch]) for batch in to_search)
-            for batch, results in zip(batches, search.stream(searched, sources, self.languages), strict=True):
-                rows = [(lines[filled[i]], ids[i], pieces[filled[i]] if pieces else []) for i in batch]
+            given = ((self._padded(ids, batch), [filled[i] for i in batch]) for batch in to_search)
+            for batch, results in zip(batches, search.stream(searched, given, self.languages), strict=True):
+                rows = [
+                    _Row(
+                        [side[filled[i]] for side in sources],
+                        [side[i] for side in ids],
+                        pieces[filled[i]] if pieces else [],
+                    )
+                    for i in batch
+                ]
                 yield self._translations(rows, [result.hypotheses for result in results])
 
         budget = max(1, self.settings.batch_tokens // search.width)
-        batches = sorted_batches([len(row) for row in ids], budget)[::-1]  # the longest first: they take the most time
+        longest = [max(map(len, row)) for row in zip(*ids, strict=True)]
+        batches = sorted_batches(longest, budget)[::-1]  # the longest first: they take the most time
         at_once = _BATCHES_AT_ONCE if self.pipeline.target.size <= _MANY_TYPES else 1
         was_training = self.model.training
         self.model.eval()
@@ -217,12 +238,16 @@ class Translator(Generic[ModelT]):
         return translations
 
     def token_scores(
-        self, lines: Sequence[str], translations: Sequence[Translation], top: int = 0
+        self,
+        lines: Sequence[str],
+        translations: Sequence[Translation],
+        top: int = 0,
+        more: Sequence[Sequence[str]] = (),
     ) -> list[list[TokenScores]]:
         """Return for each line the scores of the tokens of its hypotheses, in their order; none for a blank line.
 
         Args:
-            lines: as translated.
+            lines, more: as translated.
             translations: of the lines, by this translator, whose model is in evaluation mode.
             top: number of alternatives to each token.
 
@@ -230,15 +255,16 @@ class Translator(Generic[ModelT]):
             RecipeError: the search had a shortlist for each batch.
         """
         self._check_unlisted("the scores of tokens are among all types")
-        filled, ids = self.pipeline.encode_filled(lines)
+        filled, ids = self.pipeline.encode_filled(*self._sources(lines, more))
         found: list[list[TokenScores]] = [[] for _ in lines]
-        pairs = [
-            (place, source, [*one.tokens, *[EOS] * one.finished])
-            for place, source in zip(filled, ids, strict=True)
+        rows = [
+            (place, [*one.tokens, *[EOS] * one.finished], *sources)
+            for place, *sources in zip(filled, *ids, strict=True)
             for one in translations[place].hypotheses
         ]
-        scored = dict(score_tokens(self.model, [pair[1] for pair in pairs], [pair[2] for pair in pairs], top))
-        for index, (place, _, _) in enumerate(pairs):
+        targets, source, *others = zip(*(row[1:] for row in rows), strict=True) if rows else ([], [])
+        scored = dict(score_tokens(self.model, source, targets, top, more=others))
+        for index, (place, *_) in enumerate(rows):
             found[place].append(scored[index])
         return found
 
@@ -251,8 +277,28 @@ class Translator(Generic[ModelT]):
     def _lists(self) -> bool:
         return self.settings.shortlist_translations > 0 and self.lexicon is not None
 
-    def _padded(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
-        return torch.from_numpy(pad(ids)).to(self.model.device)
+    def _sources(self, lines: Sequence[str], more: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+        """Return the lines of all sources that the model reads, blank ones of those that are left out.
+
+        Raises:
+            RunError: there are more sources than it reads, or they differ in number of lines.
+        """
+        if 1 + len(more) > self.model.sources:
+            raise RunError(
+                f"{1 + len(more)} sources, and the run reads {self.model.sources}",
+                "leave some out, or choose a run with corpus.also_sources",
+            )
+        for number, side in enumerate(more, start=2):
+            if len(side) != len(lines):
+                problem = f"source {number} has {len(side):,} lines, the first {len(lines):,}"
+                raise RunError(problem, "give every source one line per sentence, blank if it is missing")
+        missing = self.model.sources - 1 - len(more)
+        return [lines, *more, *[[""] * len(lines)] * missing]
+
+    def _padded(self, ids: Sequence[Sequence[Sequence[int]]], batch: np.ndarray) -> SourceIds:
+        """Return the ids of some sentences in each source."""
+        padded = [torch.from_numpy(pad([side[i] for i in batch])).to(self.model.device) for side in ids]
+        return padded if len(padded) > 1 else padded[0]
 
     def _prefix_pieces(self, prefix: str) -> list[Piece]:
         """Return the token ids of a prefix, each with its piece as written."""
@@ -277,19 +323,16 @@ class Translator(Generic[ModelT]):
             found.append(list(map(list, dict.fromkeys(map(tuple, ids.values())))))
         return found
 
-    def _translations(
-        self, rows: Sequence[tuple[str, Sequence[int], list[Piece]]], found: Sequence[list[Hypothesis]]
-    ) -> list[Translation]:
-        """Return the translations of lines, each given with its ids and the pieces of its prefix."""
-        replaced = self._replacements([line for line, _, _ in rows], [ids for _, ids, _ in rows], found)
+    def _translations(self, rows: Sequence["_Row"], found: Sequence[list[Hypothesis]]) -> list[Translation]:
+        replaced = self._replacements(rows, found)
         replaced = [
-            [_typed(prefix, *one) if prefix else one[1] for one in zip(hypotheses, copies, strict=True)]
-            for (_, _, prefix), hypotheses, copies in zip(rows, found, replaced, strict=True)
+            [_typed(row.prefix, *one) if row.prefix else one[1] for one in zip(hypotheses, copies, strict=True)]
+            for row, hypotheses, copies in zip(rows, found, replaced, strict=True)
         ]
         return [Translation(self._texts(*both), *both) for both in zip(found, replaced, strict=True)]
 
     def _replacements(
-        self, lines: Sequence[str], ids: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]
+        self, rows: Sequence["_Row"], found: Sequence[Sequence[Hypothesis]]
     ) -> list[list[tuple[Replacement, ...]]]:
         """Return the replacements of the UNKs in each hypothesis of each line, empty if not requested."""
         replaced: list[list[tuple[Replacement, ...]]] = [[() for _ in hypotheses] for hypotheses in found]
@@ -302,14 +345,15 @@ class Translator(Generic[ModelT]):
             if UNK in hypothesis.tokens
         ]
         targets = [[*found[row][rank].tokens, EOS] for row, rank in unknown]
-        for index, forced in forced_decode_all(self.model, [ids[row] for row, _ in unknown], targets):
+        source, *more = ([rows[row].ids[side] for row, _ in unknown] for side in range(self.model.sources))
+        for index, forced in forced_decode_all(self.model, source, targets, more=more):
             row, rank = unknown[index]
-            replaced[row][rank] = self._copied(lines[row], targets[index], forced)
+            replaced[row][rank] = self._copied(rows[row].lines, targets[index], forced)
         return replaced
 
-    def _copied(self, line: str, target: Sequence[int], forced: ForcedDecoding) -> tuple[Replacement, ...]:
-        """Return for each UNK of a target, in its order, the source word that it attends to most."""
-        words, word_of_piece = self.pipeline.source_words(line)
+    def _copied(self, lines: Sequence[str], target: Sequence[int], forced: ForcedDecoding) -> tuple[Replacement, ...]:
+        """Return for each UNK of a target, in its order, the word of any source that it attends to most."""
+        words, word_of_piece = self.pipeline.words_of_sources(lines)
         peaks = word_attention(forced.attention, word_of_piece).argmax(1).tolist()
         places = enumerate(self.pipeline.target.reading_order(target))
         return tuple(Replacement(place, peaks[t], words[peaks[t]]) for t, place in places if target[t] == UNK)

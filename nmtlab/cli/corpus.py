@@ -51,6 +51,10 @@ def join(
     skip: Annotated[
         int, typer.Option(min=0, help="Leave out the train pairs that --train with this number keeps.")
     ] = 0,
+    allow_missing: Annotated[
+        bool,
+        typer.Option("--allow-missing", help="Of several languages, also keep sentences that only some corpora have."),
+    ] = False,
     source: Source = "",
     target: Target = "",
 ) -> None:
@@ -58,7 +62,8 @@ def join(
 
     Corpora in the same two languages are concatenated. Corpora of several languages into one are joined on identical
     sentences of that one: the new corpus has these sentences in every language, as a test set for directions that none
-    of the parts has, such as gl to pt from gl-en and pt-en.
+    of the parts has, such as gl to pt from gl-en and pt-en, or as text for systems of several sources. These read a
+    blank line as a missing sentence, which --allow-missing writes.
 
     If fewer pairs are wanted, a hash of the text selects them, so that a smaller corpus is a subset of a larger one.
     --skip gives the others: --train 2000 a small corpus, and --skip 2000 the rest, as if nobody had translated it.
@@ -68,8 +73,9 @@ def join(
     folder, limits = workspace.new_corpus_folder(name), {"train": train, "dev": dev, "test": test}
     several = len({corpus.source for corpus in corpora}) > 1
     check_belongs("corpora in the same two languages", not several, {"--skip": skip or None})
+    check_belongs("corpora in several languages", several, {"--allow-missing": allow_missing or None})
     if several:
-        _report_lines(name, join_languages(folder, corpora, limits))
+        _report_lines(name, join_languages(folder, corpora, limits, allow_missing))
         return
     report = join_corpora(folder, corpora, limits, skip=skip)
     report_pairs(name, report)

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import typer
 
-from nmtlab.analysis.access.needs import NEURAL, check_needs
+from nmtlab.analysis.access.needs import NEURAL, ONE_SOURCE, check_needs
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.options import Threads, check_belongs, open_text, run_recipe
@@ -288,7 +289,7 @@ def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     """
     workspace = Workspace.find()
     run = open_run(name, workspace)
-    check_needs(run, [NEURAL])
+    check_needs(run, [NEURAL, ONE_SOURCE])
 
     from nmtlab.search.shortlist import Shortlist  # after the name is checked: they load torch
     from nmtlab.training.lexicon import align_run
@@ -383,7 +384,8 @@ def _dev_sentences(
     from nmtlab.analysis.access.translations import translations
 
     languages = run.recipe.corpus
-    corpus = open_corpus(languages.name, workspace, languages.source, languages.target)
+    opened = open_corpus(languages.name, workspace, languages.source, languages.target)
+    corpus = replace(opened, also=languages.also_sources)
     sentences = dev_sentences(corpus, number, licence, folder)
     if not has_gold_links(corpus, "dev"):
         links = draw_sample(corpus, "dev", number).of(reference_links(run.pipeline, corpus, "dev"))

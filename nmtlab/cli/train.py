@@ -1,5 +1,6 @@
 """`nmtlab train`."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -67,6 +68,13 @@ def train(
     like: Annotated[
         str, _going_on(metavar="LANGUAGE", help="The language with whose vector that of the new tag begins.")
     ] = "",
+    also_source: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Translate this language of the corpus together with the source; repeatable.",
+        ),
+    ] = None,
     set_: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     threads: Threads = None,
@@ -105,6 +113,10 @@ def train(
 
         nmtlab train gl-en --also pt-en --both-ways --recipe tied-bpe --name many
 
+    A system of several sources translates them together, line by line; a blank line is a missing sentence:
+
+        nmtlab train together --source gl --also-source pt --target en --recipe tied-bpe --name several
+
     A child starts from a parent in a related language, whose subwords are learned from both texts:
 
         nmtlab train PARENT --vocabulary-from CHILD --recipe transfer-bpe --name parent
@@ -128,6 +140,7 @@ def train(
     check_belongs("--from", from_, additions)
     changes = [*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])]
     changes += [f'transfer.parent="{parent}"'] if parent else []
+    changes += [f"corpus.also_sources={json.dumps(also_source)}"] if also_source else []
     changes += ["transfer.add_letters=true"] if add_letters else []
     added = {"transfer.add_tag": add_tag, "transfer.like": like}
     changes += [f'{field}="{language}"' for field, language in added.items() if language]

@@ -67,6 +67,15 @@ def translate(
         int | None,
         typer.Option(min=0, help="Length token, from 0, the shortest, of a run that has some.", show_default=False),
     ] = None,
+    also_source: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--also-source",
+            metavar="FILE",
+            help="Text in the next source language, one line per line of the text, of a run of several; a blank line "
+            "is a missing sentence; repeatable.",
+        ),
+    ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
@@ -139,6 +148,7 @@ def translate(
     wide, so it may miss some that nmtlab finds; their scores are the same. The model is converted for it once, and kept
     with the run.
     """
+    also = also_source or []
     ways: dict[str, object] = {
         "--prefix": prefix, "--must": must, "--samples": samples, "--groups": groups, "--with": with_,
     }  # fmt: skip
@@ -158,6 +168,7 @@ def translate(
     asked = [option for option, value in ways.items() if value]
     inspecting = [option for option, value in scored.items() if value]
     inspecting += ["--alignments attention"] * (alignments == "attention")
+    _check_sources(opened, also, alignments is not None)
     unserved = [f"{option}: CTranslate2 searches with a plain beam only" for option in asked]
     unserved += [f"{option}: CTranslate2 shows neither attention nor distributions" for option in inspecting]
     if engine == "ctranslate2" and unserved:
@@ -172,6 +183,7 @@ def translate(
         problem = f"--n-best {n_best} is more than the beam size {recipe.search.beam_size}"
         raise RecipeError(problem, f"add --beam {n_best} or more")
     lines = read_text(input)
+    sources = [_by_line(path, lines, "sentence") for path in also]
     which: Which = "last" if last else "best"
 
     from nmtlab.interchange.engine import choose_engine
@@ -191,6 +203,8 @@ def translate(
     more: dict[str, Any] = {}  # arguments that a phrase-based system does not have
     if prefix:
         more["prefixes"] = _by_line(prefix, lines, "prefix")
+    if sources:
+        more["more"] = sources
     if must:
         more["must"] = [_phrases(row) for row in _by_line(must, lines, "phrase")]
     if samples:
@@ -204,9 +218,11 @@ def translate(
         found = [least_risk(drawn, n_best) for drawn in found]
     if system.pipeline.left_out:
         print(system.pipeline.left_out, file=sys.stderr)
+    if missing := opened.recipe.corpus.also_sources[len(also) :]:
+        print(f"without --also-source: <NULL> for every sentence of {', '.join(missing)}", file=sys.stderr)
     links = [link_fields(system, lines, found, text)] if alignments else []
     if as_json:
-        tokens = [token_fields(system, lines, found, top)] if token_scores or top else []
+        tokens = [token_fields(system, lines, found, top, sources)] if token_scores or top else []
         shown = [in_json(line) for line in translated_lines(lines, found, choice.engine, *tokens, *links)]
     else:
         shown = _table(found, scores, *links)
@@ -230,6 +246,17 @@ def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> N
     scores = [change for change in changes if change.startswith(_SCORES)]
     if scores and run.recipe.model.plans_length:
         raise NmtlabError(f"--set {scores[0]}: the score of run {run.name!r} is p(length) · p(tokens)", "leave it out")
+
+
+def _check_sources(run: Run, also: list[Path], aligned: bool) -> None:
+    """Refuse more sources than a run reads, and links to words of several."""
+    languages = run.recipe.corpus.also_sources
+    if len(also) > len(languages):
+        reads = f"with its own {', '.join(languages)}" if languages else "one source"
+        problem = f"--also-source {also[len(languages)]}: run {run.name!r} reads {reads}"
+        raise RunError(problem, "leave it out, or choose a run with corpus.also_sources")
+    if aligned and languages:
+        raise RunError(f"--alignments: run {run.name!r} reads several sources", "leave it out")
 
 
 def _check_inspected(run: Run, options: list[str]) -> None:

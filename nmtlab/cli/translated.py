@@ -91,8 +91,17 @@ def translated_lines(
         yield TranslatedLine(line=place + 1, source=line, engine=engine, translations=translations)
 
 
-def token_fields(system: "System", lines: Sequence[str], found: Sequence["Translation"], top: int) -> Fields:
-    """Return the field `tokens`, with so many alternatives to each token if any; nothing for a blank line."""
+def token_fields(
+    system: "System",
+    lines: Sequence[str],
+    found: Sequence["Translation"],
+    top: int,
+    more: Sequence[Sequence[str]] = (),
+) -> Fields:
+    """Return the field `tokens`, with so many alternatives to each token if any; nothing for a blank line.
+
+    `more` are the lines of the other sources, if the system reads several.
+    """
     translator, side = cast("Translator", system), system.pipeline.target
     types = side.vocabulary.types
 
@@ -109,7 +118,7 @@ def token_fields(system: "System", lines: Sequence[str], found: Sequence["Transl
             alternatives=others if top else None,
         )
 
-    scored = translator.token_scores(lines, found, top)
+    scored = translator.token_scores(lines, found, top, more)
     return [[{"tokens": tokens(one)} for one in of_line] or [{}] for of_line in scored]
 
 

@@ -51,6 +51,9 @@ def check_exportable(name: str, recipe: Recipe) -> TransformerSettings:
             f"run {name!r}: model.family = {recipe.model.family!r}: only Transformers can be exported",
             "choose a run of a transformer",
         )
+    if recipe.corpus.also_sources:
+        part = f"corpus.also_sources = {list(recipe.corpus.also_sources)}"
+        raise lacking(name, part, "choose a run of one source")
     for field, value in _WITHOUT.items():
         found = getattr(recipe.model, field)
         if found != value:

@@ -83,7 +83,7 @@ class ServedSystem:
     ) -> list[Translation]:
         """Translate lines as `System.translate` says; `n_best` is at most the beam size."""
         translations = [Translation([""], []) for _ in lines]
-        filled, ids = self.pipeline.encode_filled(lines)
+        filled, (ids,) = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
         served = [number for number, row in enumerate(ids) if self._limit(row) < self._positions]
         lengths = [len(ids[number]) for number in served]

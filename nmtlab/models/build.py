@@ -35,6 +35,7 @@ from nmtlab.nn.positions import LearnedPositions, RelativePositions, Sinusoids
 from nmtlab.nn.private import Generators, generators, small_normal, xavier_normal
 from nmtlab.nn.recurrent import CELLS, Cell, FusedLayer, SequenceDropout, Stack, SteppedLayer, TransitionGruCell
 from nmtlab.nn.residual import PostNorm, PreNorm
+from nmtlab.nn.several import FlatGlobalAttention, SeparateAttention, SeparateGlobalAttention
 from nmtlab.recipe import Recipe
 from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.family import Family
@@ -55,6 +56,7 @@ class ModelText(NamedTuple):
         languages: codes of the source languages and of the target languages.
         first_tokens: target language -> type that a Transformer's decoder reads in place of BOS.
         reads_start: whether that decoder reads BOS before this type too.
+        sources: number of sources that are translated together.
     """
 
     source_types: int
@@ -64,6 +66,7 @@ class ModelText(NamedTuple):
     languages: LanguageCodes = ((), ())
     first_tokens: Mapping[str, int] | None = None
     reads_start: bool = False
+    sources: int = 1
 
     @property
     def masks(self) -> Mapping[str, np.ndarray]:
@@ -85,7 +88,8 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
     """
     source, languages = pipeline.source, (pipeline.source.languages, pipeline.target.languages)
     first, start = pipeline.first_tokens, pipeline.reads_start
-    text = ModelText(source.size, pipeline.allowed_by_language, pipeline.joint, table, languages, first, start)
+    sources = 1 + len(recipe.corpus.also_sources)
+    text = ModelText(source.size, pipeline.allowed_by_language, pipeline.joint, table, languages, first, start, sources)
     model = build_model(recipe.model, text)
     default = tuple(codes[0] for codes in languages)
     return model if pipeline.languages == default else model.directed(*pipeline.languages)
@@ -146,10 +150,14 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
 
     def decoder_layer() -> DecoderLayer:
         history = self_attention(targets) if s.decoder_history == "attention" else average()
-        attentions = history, attention(targets)
+        parts = [attention(targets) for _ in range(text.sources if s.combine == "separate" else 1)]
+        attentions = history, parts[0] if len(parts) == 1 else SeparateAttention(parts)
         return DecoderLayer(*attentions, feed_forward(targets), residual, adapters(targets))
 
-    closing = s.placement == "pre"
+    def closing_norm() -> nn.Module:
+        return norm() if s.placement == "pre" else nn.Identity()
+
+    more = range(0 if s.shared_encoders else text.sources - 1)
     shared = text.joint and s.shared_embeddings
     target_embedding = embedding(target_types, tuple(dict.fromkeys((*sources, *targets))) if shared else targets)
     if s.plan_length:  # the planned length replaces EOS
@@ -163,8 +171,8 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         target_embedding=target_embedding,
         encoder=[encoder_layer() for _ in range(s.encoder_layers)],
         decoder=[decoder_layer() for _ in range(s.decoder_layers)],
-        encoder_norm=norm() if closing else nn.Identity(),
-        decoder_norm=norm() if closing else nn.Identity(),
+        encoder_norm=closing_norm(),
+        decoder_norm=closing_norm(),
         output_layer=OutputLayer(_tensors(allowed), scaled=s.fixnorm and s.norm != "scale"),
         dropout=s.dropout,
         language_vectors=s.language_vectors,
@@ -174,6 +182,9 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         encoder_positions=positions(),
         decoder_positions=positions(),
         copy_head=CopyHead(s.d_model) if s.copy_head else None,
+        more_encoders=[[encoder_layer() for _ in range(s.encoder_layers)] for _ in more],
+        more_encoder_norms=[closing_norm() for _ in more],
+        sources=text.sources,
     )
     if s.g == "fixed":
         # The g before the softmax belongs to FixNorm and stays learned (Table 3.17).
@@ -202,17 +213,23 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
         return Stack([layer() for _ in range(layers)], dropout, s.residual)
 
     forwards = s.layers // 2 if s.bidirectional else 0 if s.reversed_source else s.layers
-    model = RecurrentModel(
-        encoder=RecurrentEncoder(
-            embedding=WordEmbedding(text.source_types, s.d_model, fixnorm=False),
+    source_embedding = WordEmbedding(text.source_types, s.d_model, fixnorm=False)
+
+    def encoder() -> RecurrentEncoder:
+        return RecurrentEncoder(
+            embedding=source_embedding,
             backwards=stack(s.layers - forwards) if forwards < s.layers else None,
             forwards=stack(forwards) if forwards else None,
             dropout=dropout,
             lexicon_reads_dropped=s.lexicon_reads_dropped,
-        ),
+        )
+
+    first, others = encoder(), range(text.sources - 1)
+    model = RecurrentModel(
+        encoder=first,
         target_embedding=WordEmbedding(target_types, s.d_model, fixnorm=False),
         cells=[cell() for _ in range(s.layers)],
-        attention=None if s.attention == "none" else GlobalAttention(s.d_model, s.attention),
+        attention=_global_attention(s, text.sources),
         every_step=s.context == "every-step",
         dropout=dropout,
         residual=s.residual,
@@ -223,6 +240,7 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
         lexical=_lexical(s, target_types, text.table),
         language_codes=text.languages,
         copy_head=CopyHead(s.d_model) if s.copy_head else None,
+        more_encoders=[first if s.shared_encoders else encoder() for _ in others],
     )
     for name, parameter in model.named_parameters():
         if "norm." not in name:  # layer norms keep their default gain and bias
@@ -264,6 +282,18 @@ BUILDERS: dict[type, Callable[..., TranslationModel]] = {
     ConvSettings: _convolutional,
 }
 """Settings of a family -> what builds its models."""
+
+
+def _global_attention(
+    settings: RnnSettings, sources: int
+) -> GlobalAttention | SeparateGlobalAttention | FlatGlobalAttention | None:
+    if settings.attention == "none":
+        return None
+    width, score = settings.d_model, settings.attention
+    if sources == 1 or settings.combine == "joint":
+        return GlobalAttention(width, score)
+    parts = [GlobalAttention(width, score) for _ in range(sources)]
+    return FlatGlobalAttention(parts, width) if settings.combine == "flat" else SeparateGlobalAttention(parts)
 
 
 def _lexical(

@@ -7,7 +7,7 @@ half, which keeps their variance.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +42,7 @@ class ConvMemory:
     states: Tensor
     values: Tensor
     bias: Tensor
+    joint: ClassVar[None] = None
 
     @property
     def mask(self) -> Tensor:
@@ -256,8 +257,16 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding.table(source)
 
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> ConvMemory:
+    def encode(
+        self,
+        source: Tensor,
+        language: str | None = None,
+        embedded: Tensor | None = None,
+        *,
+        more: Sequence[Tensor] = (),
+    ) -> ConvMemory:
         self.check_languages(source=language)
+        self.check_sources(more)
         return self.encoder(self.embed_source(source) if embedded is None else embedded, source == PAD)
 
     def forward(self, batch: Batch[Tensor], memory: ConvMemory | None = None) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.errors import RunError
+from nmtlab.models.several import Joint
 from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD, UNK
@@ -27,11 +28,12 @@ def on_device(batch: Batch[np.ndarray], device: torch.device | str = "cpu") -> B
 class Memory(Protocol):
     """The encoded sources of B sentences, for the decoder to attend to.
 
-    A search knows the sources only through it; an implementation may combine several sources.
+    A search knows the sources only through it. S are the positions of all sources of a sentence.
 
     Args:
         lengths: (B,) tokens of each source without EOS; they limit the length of a translation.
         mask: (B, S) bool, which positions can be attended to.
+        joint: where the positions come from if there are several sources.
     """
 
     @property
@@ -39,6 +41,9 @@ class Memory(Protocol):
 
     @property
     def mask(self) -> Tensor: ...
+
+    @property
+    def joint(self) -> Joint | None: ...
 
     def select(self, sentences: Tensor) -> Self:
         """Return the memory of some sentences, (B',) indices, which may repeat."""
@@ -160,19 +165,33 @@ class SourceModel(ABC, Generic[MemoryT]):
     longest: int | None = None
     """Most tokens of a translation that the model can generate, EOS included; None: any number."""
 
+    sources: int = 1
+    """Number of sources that are translated together."""
+
     @property
     @abstractmethod
     def device(self) -> torch.device:
         """The device of the model."""
 
     @abstractmethod
-    def encode(self, source: Tensor, language: str | None = None) -> MemoryT:
+    def encode(self, source: Tensor, language: str | None = None, *, more: Sequence[Tensor] = ()) -> MemoryT:
         """Return the memory of source.
 
         Args:
             source: (B, S) ids, ending in EOS and padded with PAD.
             language: code of the source language; the model's default if not given.
+            more: ids of the other sources, if the model reads several; of a missing one, `<NULL>` and EOS.
+
+        Raises:
+            RunError: there are not as many sources as the model reads.
         """
+
+    def check_sources(self, more: Sequence[Tensor]) -> None:
+        """Raise `RunError` unless there is a source besides the first for each that the model reads."""
+        if len(more) + 1 != self.sources:
+            reads = f"{self.sources} sources together" if self.sources > 1 else "one source"
+            given = f"{len(more) + 1} are" if more else "1 is"
+            raise RunError(f"the model reads {reads}, and {given} given", "choose a run that reads as many")
 
     def length_log_probs(self, memory: MemoryT) -> Tensor:
         """Return log-probabilities (B, n) of the lengths 0 to n - 1.
@@ -181,6 +200,16 @@ class SourceModel(ABC, Generic[MemoryT]):
             RunError: the model plans no lengths.
         """
         raise RunError("the run plans no lengths", "choose a run whose plan_length is true")
+
+
+SourceIds = Tensor | Sequence[Tensor]
+"""Ids of a source, (B, S), or of each of several."""
+
+
+def encoded(model: SourceModel[MemoryT], sources: SourceIds, language: str | None = None) -> MemoryT:
+    """Return the memory of one source or of several; `language` is that of the first."""
+    first, *more = [sources] if isinstance(sources, Tensor) else sources
+    return model.encode(first, language, more=more) if more else model.encode(first, language)
 
 
 class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
@@ -264,11 +293,18 @@ class Trainable(nn.Module, SourceModel[MemoryT]):
         """Return the word vectors that the encoder reads, without positions: (B, S, D); arguments as of `encode`."""
 
     @abstractmethod
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> MemoryT:
+    def encode(
+        self,
+        source: Tensor,
+        language: str | None = None,
+        embedded: Tensor | None = None,
+        *,
+        more: Sequence[Tensor] = (),
+    ) -> MemoryT:
         """Return the memory of source.
 
         Args:
-            source, language: as of `SourceModel.encode`.
+            source, language, more: as of `SourceModel.encode`.
             embedded: (B, S, D), read instead of the word vectors of source; see `embed_source`.
         """
 

@@ -13,6 +13,7 @@ from nmtlab.nn.adapters import Adapters
 from nmtlab.nn.attention import MultiHeadAttention
 from nmtlab.nn.average import AverageAttention, running_means
 from nmtlab.nn.feed_forward import FeedForward
+from nmtlab.nn.several import SeparateAttention
 
 KeysValues = tuple[Tensor, Tensor]
 Residual = Callable[[], nn.Module]
@@ -97,7 +98,7 @@ class DecoderLayer(nn.Module):
     def __init__(
         self,
         attention: MultiHeadAttention | AverageAttention,
-        cross_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention | SeparateAttention,
         feed_forward: FeedForward,
         residual: Residual,
         adapters: Adapters | None = None,
@@ -123,7 +124,7 @@ class DecoderLayer(nn.Module):
 
         Its weights on the source, (B, H, T, S), are appended to `seen`, if given.
         """
-        keys, values = self.cross_attention.keys_values(memory, language)
+        keys, values = self.keys_values(memory, memory_mask, language)
 
         def attend_to_past(y: Tensor) -> Tensor:
             if isinstance(self.attention, AverageAttention):
@@ -141,6 +142,13 @@ class DecoderLayer(nn.Module):
         x = self.attention_residual(x, attend_to_past)
         x = self.cross_attention_residual(x, attend_to_source)
         return self._fed_forward(x, language)
+
+    def keys_values(self, memory: Tensor, memory_mask: Tensor | None, language: str = "") -> KeysValues:
+        """Return the keys and values of the source, (B, S, D), given its mask; each (B, H, S, d_k)."""
+        if isinstance(self.cross_attention, MultiHeadAttention):
+            return self.cross_attention.keys_values(memory, language)
+        assert memory_mask is not None
+        return self.cross_attention.keys_values(memory, memory_mask, language)
 
     def no_words(self, slots: Tensor) -> History:
         """Return what the layer keeps before the first word, for as many slots as there are vectors, (N, D)."""

@@ -28,7 +28,7 @@ def part(name: str) -> Part:
     """Return the part of a parameter. A table that both sides share is the source embedding."""
     if ".adapters." in name:
         return "adapters"
-    return _of_words(name)[0] or ("encoder" if name.startswith("encoder") else "decoder")
+    return _of_words(name)[0] or ("encoder" if name.startswith(("encoder", "more_encoder")) else "decoder")
 
 
 def vocabulary_side(name: str) -> VocabularySide | None:

@@ -11,6 +11,7 @@ from nmtlab.errors import RunError
 from nmtlab.models.interface import Trainable
 from nmtlab.models.transformer import Transformer
 from nmtlab.nn.attention import MultiHeadAttention
+from nmtlab.nn.several import SeparateAttention
 from nmtlab.recipe.family import NO_ATTENTION
 from nmtlab.text.batching.batch import Batch
 
@@ -32,7 +33,7 @@ class Attentions(NamedTuple):
 @torch.inference_mode()
 def recorded_attention(model: Transformer, batch: Batch[Tensor]) -> Attentions:
     """Return the weights of every attention of a model in evaluation mode under forced targets."""
-    kinds = (
+    kinds: tuple[list[MultiHeadAttention | SeparateAttention], ...] = (
         [layer.attention for layer in model.encoder],
         [layer.cross_attention for layer in model.decoder],
         [layer.attention for layer in model.decoder if isinstance(layer.attention, MultiHeadAttention)],

@@ -27,6 +27,7 @@ from nmtlab.models.interface import (
     with_mixture,
 )
 from nmtlab.models.replacing import overwritten
+from nmtlab.models.several import Joint
 from nmtlab.nn.copying import CopyHead, copied_probs
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
@@ -34,6 +35,7 @@ from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at
 from nmtlab.nn.linear import Linear, affine
 from nmtlab.nn.output import OutputTypes
 from nmtlab.nn.recurrent import Cell, CellState, SequenceDropout, Stack
+from nmtlab.nn.several import FlatGlobalAttention, SeparateGlobalAttention
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
@@ -111,6 +113,7 @@ class RecurrentMemory:
         lengths: (B,) tokens, without EOS.
         source: (B, S) ids.
         embedded: (B, S, D) source embeddings as the lexical module reads them.
+        joint: of several sources, where the positions come from; `bias` is then as of `Joint.bias`.
     """
 
     states: Tensor
@@ -120,12 +123,14 @@ class RecurrentMemory:
     lengths: Tensor
     source: Tensor
     embedded: Tensor
+    joint: Joint | None = None
 
     def select(self, sentences: Tensor) -> "RecurrentMemory":
         """Return the memory of some sentences."""
         chosen = {name: value[sentences] for name, value in vars(self).items() if isinstance(value, Tensor)}
         last = [tuple(tensor[sentences] for tensor in state) for state in self.last]
-        return replace(self, last=last, **chosen)
+        joint = None if self.joint is None else self.joint.select(sentences)
+        return replace(self, last=last, joint=joint, **chosen)
 
     def without(self, hidden: Tensor) -> "RecurrentMemory":
         """Return the memory with some positions, (B, S) bool, hidden from attention; each sentence must keep one."""
@@ -138,7 +143,7 @@ class Attended:
 
     Args:
         keys, values: (B, S, D).
-        bias: as of `RecurrentMemory`.
+        bias: as of `RecurrentMemory`, or (B, M, S) with an attention to each of M sources.
         lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None without a
             lexicon.
         temperature: divides the scores.
@@ -162,7 +167,7 @@ class Attended:
     def replace(self, sentences: Tensor, other: "Attended", others: Tensor) -> "Attended":
         """Return the same with other sentences in place of some, and overwrite this."""
         bias = overwritten(self.bias, sentences, other.bias[others], 2, -math.inf)
-        longest = int((bias == 0).sum(-1).max())
+        longest = int((bias == 0).any(1).sum(-1).max())
 
         def longer(mine: Tensor, theirs: Tensor) -> Tensor:
             return overwritten(mine, sentences, theirs[others])[:, :longest]
@@ -226,7 +231,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         encoder: with as many last states as the decoder has cells.
         target_embedding: of target words.
         cells: the decoder's layers, from below.
-        attention: from the top layer to the source; None for no attention.
+        attention: from the top layer to the source, or to several; None for no attention.
         every_step: without attention, whether every step reads c.
         dropout: of embeddings and of each layer's output; h~ is fed back without dropout.
         residual: add each layer's input to its output, from the second on.
@@ -237,6 +242,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         lexical: the lexical module, a translation table, or None.
         language_codes: of the source and target languages.
         copy_head: mixes in copies of what is attended to; None for none, as with a translation table.
+        more_encoders: of the other sources; the first one's again if they share it.
     """
 
     def __init__(
@@ -244,7 +250,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         encoder: Encoder,
         target_embedding: WordEmbedding,
         cells: list[Cell],
-        attention: GlobalAttention | None,
+        attention: GlobalAttention | SeparateGlobalAttention | FlatGlobalAttention | None,
         every_step: bool,
         dropout: SequenceDropout,
         residual: bool,
@@ -255,6 +261,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         lexical: LexicalModule | TranslationTable | None,
         language_codes: LanguageCodes = ((), ()),
         copy_head: CopyHead | None = None,
+        more_encoders: Sequence[Encoder] = (),
     ) -> None:
         super().__init__()
         types, width = target_embedding.stored().shape
@@ -265,7 +272,8 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         # h~, or c, into the first cell's pre-activations
         self.feed = Linear(width, cells[0].input.out_features, bias=False) if reads else None
         self.attention = attention
-        self.combine = Linear(2 * width if reads else width, width, bias=False)  # W_c
+        contexts = len(attention.parts) if isinstance(attention, SeparateGlobalAttention) else int(reads)
+        self.combine = Linear((contexts + 1) * width, width, bias=False)  # W_c
         self.dropout = dropout
         self.residual = residual
         self.output_weight = output_weight
@@ -276,6 +284,11 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         self.lexical = lexical
         self.language_codes = language_codes
         self.copy_head = copy_head
+        self.sources = 1 + len(more_encoders)
+        self.more_encoders = cast(Sequence[Encoder], nn.ModuleList(more_encoders))
+        # W_0 of each layer, from the last states of all sources to the decoder's first
+        joins = range(len(cells) if more_encoders else 0)
+        self.initial = nn.ModuleList(Linear(self.sources * width, width, bias=False) for _ in joins)
 
     @property
     def output_ids(self) -> Tensor:
@@ -288,9 +301,19 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.encoder.embed(source)
 
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> RecurrentMemory:
+    def encode(
+        self,
+        source: Tensor,
+        language: str | None = None,
+        embedded: Tensor | None = None,
+        *,
+        more: Sequence[Tensor] = (),
+    ) -> RecurrentMemory:
         self.check_languages(source=language)
-        return self.encoder(source, embedded)
+        self.check_sources(more)
+        first = self.encoder(source, embedded)
+        others = [encoder(ids) for encoder, ids in zip(self.more_encoders, more, strict=True)]
+        return self._joined([first, *others]) if others else first
 
     def start(
         self,
@@ -317,7 +340,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
 
     def forward(self, batch: Batch[Tensor], memory: RecurrentMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
-        memory = memory or self.encode(batch.source, batch.source_language)
+        memory = memory or self.encode(batch.source, batch.source_language, more=batch.more_sources)
         state = self._start(memory, self._output_ids(batch.target_language), None)
         projected = self._project(batch.target_input).split(1, dim=1)
         dropped = zip(*(self.dropout.masks(state.h_tilde, len(projected)) for _ in self.cells), strict=True)
@@ -391,9 +414,28 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         else:
             lexical = self._lexical_rows(memory, output_ids)
             columns = None if self.copy_head is None else output_index(output_ids, memory.source)
-            keys = self.attention.keys(memory.states)
-            attended = Attended(keys, memory.states, memory.bias, lexical, temperature, columns)
+            attended = Attended(*self._keys_values(memory), memory.bias, lexical, temperature, columns)
         return RecurrentState(output, attended, layers, nothing)
+
+    def _keys_values(self, memory: RecurrentMemory) -> tuple[Tensor, Tensor]:
+        assert self.attention is not None
+        if isinstance(self.attention, GlobalAttention):
+            return self.attention.keys(memory.states), memory.states
+        assert memory.joint is not None
+        return self.attention.keys_values(memory.states, memory.joint.segments)
+
+    def _joined(self, memories: Sequence[RecurrentMemory]) -> RecurrentMemory:
+        """Return the memory of several sources: h_0 = tanh(W_0 [h_1; h_2 ...]), and c_0 = c_1 + c_2 + ..."""
+        joint = Joint.of([memory.mask for memory in memories], [memory.lengths + 1 for memory in memories])
+        first: list[CellState] = []
+        for w_0, of_layer in zip(self.initial, zip(*(memory.last for memory in memories), strict=True), strict=True):
+            h, *c = zip(*of_layer, strict=True)
+            first.append((w_0(torch.cat(h, dim=-1)).tanh(), *(torch.stack(cells).sum(0) for cells in c)))
+        states, source, embedded = (
+            joint.join([getattr(memory, name) for memory in memories]) for name in ("states", "source", "embedded")
+        )
+        bias = joint.bias(isinstance(self.attention, SeparateGlobalAttention), states)
+        return RecurrentMemory(states, first, bias, joint.mask, joint.lengths, source, embedded, joint)
 
     def _project(self, token: Tensor) -> Tensor:
         """Return the contribution of words, (B, L) ids, to the first cell's pre-activations: (B, L, gates)."""

@@ -16,6 +16,7 @@ from nmtlab.models.interface import LanguageCodes, OutputTable, Step, Sublayer, 
 from nmtlab.models.layers import DecoderLayer, EncoderLayer, KeysValues, Slots
 from nmtlab.models.past import History
 from nmtlab.models.replacing import overwritten
+from nmtlab.models.several import Joint
 from nmtlab.models.tied import TiedModel
 from nmtlab.nn.copying import CopyHead, copied_probs
 from nmtlab.nn.dropout import Dropout
@@ -23,6 +24,7 @@ from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import LearnedPositions, Sinusoids
 from nmtlab.nn.precision import in_autocast_precision, widened
+from nmtlab.nn.several import SeparateAttention
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import BOS, PAD
 
@@ -36,21 +38,24 @@ class TransformerMemory:
         bias: (B, 1, 1, S), added to the attention scores: -inf at padding, else 0; None if there is no padding.
         mask: (B, S) bool, which positions are not padding.
         source: (B, S) ids, for a copy head.
+        joint: of several sources, where the positions come from; `bias` is (B, M, 1, S) with an attention to each.
     """
 
     states: Tensor
     bias: Tensor | None
     mask: Tensor
     source: Tensor
+    joint: Joint | None = None
 
     @property
     def lengths(self) -> Tensor:
-        return self.mask.sum(1) - 1
+        return self.mask.sum(1) - 1 if self.joint is None else self.joint.lengths
 
     def select(self, sentences: Tensor) -> "TransformerMemory":
         """Return the memory of some sentences."""
         bias = None if self.bias is None else self.bias[sentences]
-        return TransformerMemory(self.states[sentences], bias, self.mask[sentences], self.source[sentences])
+        joint = None if self.joint is None else self.joint.select(sentences)
+        return TransformerMemory(self.states[sentences], bias, self.mask[sentences], self.source[sentences], joint)
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class TransformerState:
     def replace(self, sentences: Tensor, other: "TransformerState", others: Tensor) -> "TransformerState":
         """Return the state with other sentences in place of some; see `interface.State`."""
         bias = overwritten(self._bias(), sentences, other._bias()[others], 3, -math.inf)
-        longest = int((bias == 0).sum(-1).max())
+        longest = int((bias == 0).any(1).sum(-1).max())
 
         def longer(mine: Tensor, theirs: Tensor) -> Tensor:
             return overwritten(mine, sentences, theirs[others], 2)[:, :, :longest]
@@ -165,6 +170,9 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         reads_start: whether the decoder reads BOS before its first token too, as M2M-100 does.
         encoder_positions, decoder_positions: make the vectors that are added to words at positions; None: none are.
         copy_head: mixes in copies of what the last layer attends to, in the mean of its heads; None for none.
+        more_encoders: the layers that read each of the other sources; none: those of the first.
+        more_encoder_norms: their closing norms.
+        sources: number of sources.
     """
 
     direction = 1
@@ -187,6 +195,9 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         encoder_positions: Sinusoids | LearnedPositions | None = None,
         decoder_positions: Sinusoids | LearnedPositions | None = None,
         copy_head: CopyHead | None = None,
+        more_encoders: Sequence[Sequence[EncoderLayer]] = (),
+        more_encoder_norms: Sequence[nn.Module] = (),
+        sources: int = 1,
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
@@ -205,6 +216,10 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         self.copy_head = copy_head
         self.encoder_positions = encoder_positions
         self.decoder_positions = decoder_positions
+        stacks = nn.ModuleList(nn.ModuleList(layers) for layers in more_encoders)
+        self.more_encoders = cast(Sequence[Sequence[EncoderLayer]], stacks)
+        self.more_encoder_norms = nn.ModuleList(more_encoder_norms)
+        self.sources = sources
         if isinstance(decoder_positions, LearnedPositions):
             # A translation without EOS, cut off there, can be scored with it.
             taken = int(reads_start) + (not self.plans_length)
@@ -217,10 +232,41 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source, language or self.default_languages[0])
 
-    def encode(self, source: Tensor, language: str | None = None, embedded: Tensor | None = None) -> TransformerMemory:
+    def encode(
+        self,
+        source: Tensor,
+        language: str | None = None,
+        embedded: Tensor | None = None,
+        *,
+        more: Sequence[Tensor] = (),
+    ) -> TransformerMemory:
         self.check_languages(source=language)
-        self._check_positions("a source", source.shape[1])
+        self.check_sources(more)
         language = language or self.default_languages[0]
+        first = self._encoded(source, language, embedded, self.encoder, self.encoder_norm)
+        if not more:
+            return first
+        own = list(zip(self.more_encoders, self.more_encoder_norms, strict=True))
+        readers = own or [(self.encoder, self.encoder_norm)] * len(more)
+        languages = self.language_codes[0][1 : self.sources] or [language] * len(more)
+        memories = [first]
+        for other, code, (layers, norm) in zip(more, languages, readers, strict=True):
+            memories.append(self._encoded(other, code, None, layers, norm))
+        joint = Joint.of([memory.mask for memory in memories], [memory.lengths + 1 for memory in memories])
+        states, ids = (joint.join([getattr(memory, name) for memory in memories]) for name in ("states", "source"))
+        separate = isinstance(self.decoder[0].cross_attention, SeparateAttention)
+        return TransformerMemory(states, joint.bias(separate, states).unsqueeze(2), joint.mask, ids, joint)
+
+    def _encoded(
+        self,
+        source: Tensor,
+        language: str,
+        embedded: Tensor | None,
+        layers: Sequence[EncoderLayer],
+        norm: nn.Module,
+    ) -> TransformerMemory:
+        """Return what an encoder's layers and closing norm read of one source."""
+        self._check_positions("a source", source.shape[1])
         padding = source == PAD
         bias = None
         if torch.compiler.is_compiling() or padding.any():  # a branch on data would break the compiled graph
@@ -229,14 +275,14 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
         where = torch.arange(source.shape[1], device=source.device)
         embedded = self.embed_source(source, language) if embedded is None else embedded
         x = self._placed(embedded, self._language_vector(0, language), self.encoder_positions, where)
-        for layer in self.encoder:
+        for layer in layers:
             x = layer(x, bias, language)
-        return TransformerMemory(in_autocast_precision(self.encoder_norm(x)), bias, ~padding, source)
+        return TransformerMemory(in_autocast_precision(norm(x)), bias, ~padding, source)
 
     def forward(self, batch: Batch[Tensor], memory: TransformerMemory | None = None) -> Tensor:
         self.check_languages(target=batch.target_language)
         self._check_positions("a given target", batch.target.shape[1] + self.reads_start)
-        memory = memory or self.encode(batch.source, batch.source_language)
+        memory = memory or self.encode(batch.source, batch.source_language, more=batch.more_sources)
         language = batch.target_language or self.default_languages[1]
         x = self._embed_target(batch.target_input, language, self._positions(batch.target) + self.reads_start)
         if self.reads_start:
@@ -262,7 +308,7 @@ class Transformer(TiedModel[TransformerMemory, TransformerState]):
     ) -> TransformerState:
         table = self.output_table(language).subset(types)
         language = language or self.default_languages[1]
-        projected = (layer.cross_attention.keys_values(memory.states, language) for layer in self.decoder)
+        projected = (layer.keys_values(memory.states, memory.bias, language) for layer in self.decoder)
         state = TransformerState(
             output=table,
             language=language,

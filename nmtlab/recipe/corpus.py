@@ -1,8 +1,9 @@
 """The training corpus of a run."""
 
 import unicodedata
+from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from nmtlab.languages import CODE
 from nmtlab.recipe.section import Section
@@ -26,6 +27,9 @@ class CorpusSettings(Section):
     origin: str = Field("", pattern="^[a-z0-9-]*$", max_length=50)
     """Kind of text, e.g. 'synthetic': each source sentence begins with the tag <origin:synthetic>. Empty: no tag."""
 
+    also_sources: tuple[Annotated[str, Field(pattern=f"^{CODE}$")], ...] = ()
+    """Further source languages of the corpus, translated together with the source; a blank line is a missing one."""
+
     vocabulary_only: bool = False
     """Learn subwords from its text, but do not train on it: a parent shares subwords with its child this way."""
 
@@ -35,3 +39,10 @@ class CorpusSettings(Section):
         if name in (".", "..") or any(letter in "/\\" or unicodedata.category(letter) == "Cc" for letter in name):
             raise ValueError(f"{name!r} is not a folder name; give a name without slashes, not a path")
         return name
+
+    @model_validator(mode="after")
+    def _check(self) -> "CorpusSettings":
+        named = [code for code in (self.source, *self.also_sources, self.target) if code]
+        if twice := [code for place, code in enumerate(named) if code in named[:place]]:
+            raise ValueError(f"also_sources: language {twice[0]!r} is named twice; leave one out")
+        return self

@@ -24,6 +24,9 @@ class Family(Section):
     recurrent: ClassVar[bool] = False
     """Whether a model is recurrent, with one attention, which never sees the end of the source."""
 
+    combines_sources: ClassVar[bool] = False
+    """Whether a model can read several sources together."""
+
     for_little_text: ClassVar[tuple[str, ...]] = ()
     """Recipes for at most some ten thousand pairs, those that learn soonest first."""
 

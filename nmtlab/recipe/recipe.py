@@ -92,7 +92,8 @@ class Recipe(Section):
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
-        if problem := _going_on_problem(self) or _risk_problem(self) or _guided_problem(self):
+        problems = _going_on_problem, _risk_problem, _guided_problem, _sources_problem
+        if problem := next((problem for one in problems if (problem := one(self))), ""):
             raise ValueError(problem)
         shares = isinstance(self.model, TransformerSettings | ConvSettings) and self.model.shared_embeddings
         one_table = shares and self.text.joint
@@ -192,6 +193,39 @@ def _going_on_problem(recipe: Recipe) -> str:
         return "training.teacher is named, but training.teacher_weight is 0; set it to 0.01, or leave out the teacher"
     if training.teacher_weight and not (training.teacher or transfer.continued):
         return "training.teacher_weight needs a teacher; name a run with training.teacher, or with --from"
+    return ""
+
+
+def _sources_problem(recipe: Recipe) -> str:
+    """Return why a recipe cannot combine several sources; empty if it can, or need not."""
+    trained = [corpus for corpus in recipe.corpora if not corpus.vocabulary_only]
+    if not any(corpus.also_sources for corpus in trained):
+        return ""
+    field, model = "corpus.also_sources", recipe.model
+    sources = {(corpus.source, *corpus.also_sources) for corpus in trained}
+    if len(sources) > 1 and all(corpus.source for corpus in trained):
+        return f"{field}: every corpus needs the same sources, in the same order; give each its source and also_sources"
+    if not model.combines_sources:
+        return f"{field} needs a model that combines sources; set model.family to rnn or transformer"
+    if not model.attends:
+        return f"{field} are attended to, but model.attention is 'none'; set another attention"
+    if model.plans_length:
+        return f"{field}: model.plan_length is of one source; set it to false"
+    if model.lexical_table:
+        return f"{field}: model.lexicon 'table' is of one source; set it to 'none' or 'module'"
+    if isinstance(model, RnnSettings) and model.lexical_module and model.combine != "joint":
+        return "model.lexicon 'module' reads what one attention weighs; set model.combine to 'joint'"
+    if isinstance(model, RnnSettings) and model.combine == "flat" and model.attention == "additive":
+        return "model.combine 'flat' needs a product as its score; set model.attention to 'general'"
+    of_one = {
+        "text.annotate": recipe.text.annotate, "text.length_bins": recipe.text.length_bins,
+        "model.copy_head": getattr(model, "copy_head", False),
+        "training.guided_attention": recipe.training.guided_attention,
+    }  # fmt: skip
+    if other := next((name for name, is_set in of_one.items() if is_set), ""):
+        return f"{field}: {other} is of one source; leave one of them out"
+    if recipe.transfer.parent or recipe.transfer.continued:
+        return f"{field}: a run of several sources starts from no other; leave out the parent"
     return ""
 
 

@@ -12,6 +12,7 @@ class RnnSettings(Family):
     """The recurrent model; its fields cover every row of thesis Tables 3.4-3.10."""
 
     recurrent: ClassVar[bool] = True
+    combines_sources: ClassVar[bool] = True
     for_little_text: ClassVar[tuple[str, ...]] = ("fixnorm-lex-small", "fixnorm-small")
 
     family: Literal["rnn"] = "rnn"
@@ -40,6 +41,12 @@ class RnnSettings(Family):
 
     context: Literal["initial", "every-step"] = "initial"
     """Without attention, whether the encoder's last state starts the decoder alone, or enters every step, too."""
+
+    combine: Literal["separate", "joint", "flat"] = "separate"
+    """Of several sources: an attention to each (Nishimura et al. 2018), or one to all, without or with own weights."""
+
+    shared_encoders: bool = False
+    """Of several sources: read them with one encoder, as related languages, or each with its own."""
 
     tied: bool = True
     """One table for target embeddings and output layer (Table 3.4)."""

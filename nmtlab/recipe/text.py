@@ -94,7 +94,7 @@ class TextSettings(Section):
             if given and self.segmentation != "imported":
                 raise ValueError(f"{field} is for imported models; leave it out")
         if self.length_bins and self.annotate:
-            raise ValueError("length_bins counts tokens of the source, to which annotate adds notes; leave one of them out")
+            raise ValueError("length_bins counts source tokens, to which annotate adds; leave one of them out")
         if problem := self._annotation_problem():
             raise ValueError(problem)
         return self

@@ -11,6 +11,7 @@ class TransformerSettings(Family):
     """The Transformer; its fields cover every option of thesis Tables 3.12-3.17."""
 
     self_attention: ClassVar[bool] = True
+    combines_sources: ClassVar[bool] = True
     for_little_text: ClassVar[tuple[str, ...]] = ("transformer-tiny", "transformer-small")
 
     family: Literal["transformer"] = "transformer"
@@ -69,6 +70,12 @@ class TransformerSettings(Family):
 
     average_gate: bool = True
     """Weigh that mean, or what the network makes of it, against the word itself by learned gates."""
+
+    combine: Literal["separate", "joint"] = "separate"
+    """Of several sources: an attention to each, summed before the residual, or one to all their positions."""
+
+    shared_encoders: bool = False
+    """Of several sources: read them with one encoder, as related languages, or each with its own."""
 
     language_vectors: bool = False
     """Add a learned embedding of the side's language at every position."""

@@ -178,6 +178,8 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
     folder.mkdir(parents=True)
     drawn = draw_sample(corpus, "dev", number)
     write_lines(folder / f"dev.{corpus.source}", drawn.sources)
+    for language in corpus.also:
+        write_lines(folder / f"dev.{language}", drawn.of(list(corpus.lines("dev", language))))
     for index, lines in enumerate(corpus.references("dev")):
         suffix = f".{index}" if index else ""
         write_lines(folder / f"dev.{corpus.target}{suffix}", drawn.of(lines))

@@ -91,7 +91,7 @@ class TranslationFacts(_Facts):
     """`translations/NAME.json`: the text that was translated, the checkpoint and the search settings.
 
     `corpus` is the name of the text; `made_by` names a way to translate that search settings do not describe, and is
-    empty for the usual one.
+    empty for the usual one; `more_sources` is a digest of the sources that were read together with the first, if any.
     """
 
     split: str
@@ -101,6 +101,7 @@ class TranslationFacts(_Facts):
     search: dict[str, Any]
     direction: str = ""
     made_by: str = ""
+    more_sources: str = ""
     corpus: str = ""
     schema_: int = Field(1, alias="schema")
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import RunError
-from nmtlab.models.interface import Memory, Searchable, State, Step, TranslationModel
+from nmtlab.models.interface import Memory, Searchable, State, Step, TranslationModel, encoded
+from nmtlab.models.several import Joint
 
 Mean = Literal["arithmetic", "geometric"]
 
@@ -49,6 +50,10 @@ class _Memories:
         """(B, S) bool: the positions that all models can attend to."""
         return torch.stack([memory.mask for memory in self.memories]).all(0)
 
+    @property
+    def joint(self) -> Joint | None:
+        return self.memories[0].joint
+
     def select(self, sentences: Tensor) -> "_Memories":
         """Return the memories of some sentences."""
         return _Memories(tuple(memory.select(sentences) for memory in self.memories))
@@ -71,7 +76,8 @@ class Ensemble(Searchable[_Memories, _States]):
             raise RunError("ensemble: its runs produce different types", "train them on one vocabulary")
         if any(model.plans_length for model in self.models):
             raise RunError("ensemble: one of its runs plans lengths and generates no EOS", "leave that run out")
-        self.attention_temperature = models[0].attention_temperature
+        self.sources = self.models[0].sources
+        self.attention_temperature = self.models[0].attention_temperature
         self.longest = min((model.longest for model in self.models if model.longest is not None), default=None)
 
     def directed(self, source: str, target: str) -> "Ensemble":
@@ -87,9 +93,9 @@ class Ensemble(Searchable[_Memories, _States]):
         """The device of the first model."""
         return self.models[0].device
 
-    def encode(self, source: Tensor, language: str | None = None) -> _Memories:
+    def encode(self, source: Tensor, language: str | None = None, *, more: Sequence[Tensor] = ()) -> _Memories:
         """Return each model's memory."""
-        return _Memories(tuple(model.encode(source, language) for model in self.models))
+        return _Memories(tuple(encoded(model, (source, *more), language) for model in self.models))
 
     def start(
         self,

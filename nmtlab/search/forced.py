@@ -7,7 +7,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import MemoryT, Searchable, SourceModel, StateT, Step, output_index
+from nmtlab.models.interface import (
+    MemoryT,
+    Searchable,
+    SourceIds,
+    SourceModel,
+    StateT,
+    Step,
+    encoded,
+    output_index,
+)
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
@@ -20,11 +29,14 @@ class ForcedDecoding:
         log_probs: (|y|,) log-probability of each token; a type that may not be produced is scored as UNK. If the model
             plans lengths, EOS has the log-probability of the length; a length above its longest counts as the longest.
         attention: (layers, heads, |y|, S) weights on the source when each token was predicted; S counts the source's
-            tokens, EOS included. Empty if it was not recorded.
+            tokens, EOS included. Empty if it was not recorded. Of several sources, it is the tokens of all of them, one
+            source after the other.
+        segments: (S,) the source of each of these tokens, from 0.
     """
 
     log_probs: np.ndarray
     attention: np.ndarray
+    segments: np.ndarray
 
     @property
     def log_prob(self) -> float:
@@ -73,9 +85,15 @@ def forced_decode(
     if model.plans_length:
         scores = torch.where(target == EOS, log_probs_of_lengths(model, memory, target), scores)
     values = scores.cpu().numpy()
-    weights = torch.stack(attention, dim=3).numpy() if record else np.empty((0, *target.shape[:1], 0, 0, 0))
-    lengths = zip((target != PAD).sum(1).tolist(), (memory.lengths + 1).tolist(), strict=True)
-    return [ForcedDecoding(values[row, :t], weights[:, row, :, :t, :s]) for row, (t, s) in enumerate(lengths)]
+    weights = np.empty((0, *target.shape[:1], 0, 0, 0))
+    if record:
+        recorded = torch.stack(attention, dim=3)
+        weights = (recorded if memory.joint is None else memory.joint.by_token(recorded)).numpy()
+    tokens = (memory.lengths[:, None] + 1 if memory.joint is None else memory.joint.tokens).tolist()
+    return [
+        ForcedDecoding(values[row, :t], weights[:, row, :, :t, : sum(of_row)], np.arange(len(of_row)).repeat(of_row))
+        for row, (t, of_row) in enumerate(zip((target != PAD).sum(1).tolist(), tokens, strict=True))
+    ]
 
 
 @torch.inference_mode()
@@ -97,6 +115,7 @@ def forced_decode_all(
     targets: Sequence[Sequence[int]],
     batch_tokens: int = 4096,
     record: bool = True,
+    more: Sequence[Sequence[Sequence[int]]] = (),
 ) -> Iterator[tuple[int, ForcedDecoding]]:
     """Yield the index of each given translation with its scores, batched by length.
 
@@ -106,20 +125,27 @@ def forced_decode_all(
         targets: ids of each translation, EOS last.
         batch_tokens: padded tokens of the longer side per batch.
         record: keep attention.
+        more: ids of each sentence in the other sources, for a model that reads several.
     """
-    for batch, source, target in paired_batches(model.device, sources, targets, batch_tokens):
-        yield from zip(batch, forced_decode(model, model.encode(source), target, record=record), strict=True)
+    for batch, source, target in paired_batches(model.device, sources, targets, batch_tokens, more):
+        yield from zip(batch, forced_decode(model, encoded(model, source), target, record=record), strict=True)
 
 
 def paired_batches(
-    device: torch.device, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
-) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    device: torch.device,
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    batch_tokens: int,
+    more: Sequence[Sequence[Sequence[int]]] = (),
+) -> Iterator[tuple[list[int], SourceIds, Tensor]]:
     """Yield batches of pairs of like length: their indices, source ids (B, S) and target ids (B, T), padded.
 
     Args:
-        batch_tokens: padded tokens of the longer side per batch.
+        batch_tokens: padded tokens of the longest side per batch.
+        more: other sources; the ids of a batch are then those of each source.
     """
-    lengths = [max(map(len, both)) for both in zip(sources, targets, strict=True)]
+    sides = targets, sources, *more
+    lengths = [max(map(len, row)) for row in zip(*sides, strict=True)]
     for batch in sorted_batches(lengths, batch_tokens):
-        source, target = (torch.from_numpy(pad([rows[i] for i in batch])).to(device) for rows in (sources, targets))
-        yield batch.tolist(), source, target
+        target, source, *others = (torch.from_numpy(pad([rows[i] for i in batch])).to(device) for rows in sides)
+        yield batch.tolist(), (source, *others) if others else source, target

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import Searchable, State
+from nmtlab.models.interface import Searchable, SourceIds, State, encoded
 from nmtlab.models.replacing import overwritten
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
@@ -83,7 +83,7 @@ class _Queue:
     def __init__(
         self,
         model: Searchable,
-        sources: Iterable[Tensor],
+        sources: Iterable[SourceIds],
         settings: SearchSettings,
         languages: tuple[str | None, str | None],
     ) -> None:
@@ -123,9 +123,9 @@ class _Queue:
         return min(most - int(going_on.sum()), len(group) - self._taken)
 
     def _encoded(
-        self, model: Searchable, source: Tensor, settings: SearchSettings, languages: tuple[str | None, str | None]
+        self, model: Searchable, source: SourceIds, settings: SearchSettings, languages: tuple[str | None, str | None]
     ) -> _Rows:
-        memory = model.encode(source, languages[0])
+        memory = encoded(model, source, languages[0])
         limit = length_limit(model, memory, settings.extra_length)
         sentences = range(self._encoded_so_far, self._encoded_so_far + len(limit))
         self._encoded_so_far = sentences.stop
@@ -147,7 +147,7 @@ class _Queue:
 @torch.inference_mode()
 def greedy_search(
     model: Searchable,
-    sources: Iterable[Tensor],
+    sources: Iterable[SourceIds],
     settings: SearchSettings,
     languages: tuple[str | None, str | None] = (None, None),
 ) -> Iterator[list[SearchResult]]:

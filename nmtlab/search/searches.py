@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nmtlab.errors import RecipeError
-from nmtlab.models.interface import Memory, Searchable
+from nmtlab.models.interface import Memory, Searchable, SourceIds, encoded
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.constraints import Constraints
@@ -23,8 +23,8 @@ from nmtlab.search.scores import length_limit
 from nmtlab.text.batching.batches import pad
 from nmtlab.text.segmentation.vocabulary import PAD
 
-Batch = tuple[Tensor, Sequence[int]]
-"""Source ids, (B, S), and the places of the sentences among the lines that are translated, from 0."""
+Batch = tuple[SourceIds, Sequence[int]]
+"""Source ids, and the places of the sentences among the lines that are translated, from 0."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Search(ABC):
             languages: codes of the source and target language.
         """
         for source, places in batches:
-            yield self.batch(model, model.encode(source, languages[0]), places, languages[1])
+            yield self.batch(model, encoded(model, source, languages[0]), places, languages[1])
 
     @abstractmethod
     def batch(self, model: Searchable, memory: Memory, places: Sequence[int], language: str) -> list[SearchResult]:

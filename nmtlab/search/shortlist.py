@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from nmtlab.alignment.table import LexicalTable
-from nmtlab.models.interface import MemoryT, Searchable, StateT, Step
+from nmtlab.models.interface import MemoryT, Searchable, StateT, Step, encoded
+from nmtlab.models.several import Joint
 from nmtlab.text.segmentation.pipeline import Pipeline
 
 
@@ -74,6 +75,10 @@ class _Memory(Generic[MemoryT]):
     def mask(self) -> Tensor:
         return self.memory.mask
 
+    @property
+    def joint(self) -> Joint | None:
+        return self.memory.joint
+
     def select(self, sentences: Tensor) -> "_Memory[MemoryT]":
         """Return the memory of some sentences, with the list of the whole batch."""
         return _Memory(self.memory.select(sentences), self.types)
@@ -89,7 +94,7 @@ class Shortlisted(Searchable[_Memory[MemoryT], StateT]):
 
     def __init__(self, model: Searchable[MemoryT, StateT], shortlist: Shortlist) -> None:
         self.model, self.shortlist = model, shortlist
-        self.plans_length, self.longest = model.plans_length, model.longest
+        self.plans_length, self.longest, self.sources = model.plans_length, model.longest, model.sources
 
     @property
     def device(self) -> torch.device:
@@ -99,10 +104,11 @@ class Shortlisted(Searchable[_Memory[MemoryT], StateT]):
         """Return the same for another direction, with the same list."""
         return Shortlisted(self.model.directed(source, target), self.shortlist)
 
-    def encode(self, source: Tensor, language: str | None = None) -> _Memory[MemoryT]:
+    def encode(self, source: Tensor, language: str | None = None, *, more: Sequence[Tensor] = ()) -> _Memory[MemoryT]:
         """Return the model's memory, and the list of the batch."""
-        types = torch.from_numpy(self.shortlist.types(source.cpu().numpy())).to(source.device)
-        return _Memory(self.model.encode(source, language), types)
+        read = torch.cat([ids.flatten() for ids in (source, *more)])
+        types = torch.from_numpy(self.shortlist.types(read.cpu().numpy())).to(source.device)
+        return _Memory(encoded(self.model, (source, *more), language), types)
 
     def length_log_probs(self, memory: _Memory[MemoryT]) -> Tensor:
         """Return those of the model, which depend on no list."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import MemoryT, Searchable, StateT, output_index
+from nmtlab.models.interface import MemoryT, Searchable, SourceIds, StateT, encoded, output_index
 from nmtlab.search.forced import forced_steps, log_probs_of_lengths, paired_batches
 from nmtlab.search.topk import stable_topk
 from nmtlab.text.segmentation.vocabulary import EOS
@@ -39,6 +39,7 @@ def score_tokens(
     targets: Sequence[Sequence[int]],
     top: int = 0,
     batch_tokens: int = 1024,
+    more: Sequence[Sequence[Sequence[int]]] = (),
 ) -> Iterator[tuple[int, TokenScores]]:
     """Yield the index of each given translation with the scores of its tokens, batched by length.
 
@@ -48,8 +49,9 @@ def score_tokens(
         targets: ids of each translation, EOS last if it has ended.
         top: number of alternatives to each token.
         batch_tokens: padded tokens of the longer side per batch.
+        more: ids of each sentence in the other sources, for a model that reads several.
     """
-    for batch, source, target in paired_batches(model.device, sources, targets, batch_tokens):
+    for batch, source, target in paired_batches(model.device, sources, targets, batch_tokens, more):
         for index, values in zip(batch, zip(*_scores(model, source, target, top), strict=True), strict=True):
             tokens = tuple(targets[index])
             log_probs, entropies, ids, best = (value[: len(tokens)] for value in values)
@@ -59,9 +61,9 @@ def score_tokens(
             yield index, TokenScores(tokens, log_probs, entropies, tuple(found))
 
 
-def _scores(model: Searchable[MemoryT, StateT], source: Tensor, target: Tensor, top: int) -> tuple[np.ndarray, ...]:
+def _scores(model: Searchable[MemoryT, StateT], source: SourceIds, target: Tensor, top: int) -> tuple[np.ndarray, ...]:
     """Return log-probabilities and entropies of tokens, (B, T) each, ids and log-probabilities of others, (B, T, k)."""
-    memory, columns = model.encode(source), []
+    memory, columns = encoded(model, source), []
     for token, step in zip(target.T, forced_steps(model, memory, target, record=False), strict=True):
         log_probs, ids = step.log_probs[:, 0], step.state.output_ids
         chosen = log_probs.gather(1, output_index(ids, token)[:, None])[:, 0]

@@ -16,6 +16,7 @@ from nmtlab.device import choose_device
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.models.build import ModelText, build_model, model_for
 from nmtlab.models.interface import TranslationModel
+from nmtlab.models.parts import part
 from nmtlab.nn.private import private_language
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.recipe.machine import MachineSettings
@@ -30,7 +31,7 @@ _PEAKS = {
 }  # fmt: skip
 """Operations per second of dense bf16 matrix products, from NVIDIA's data sheets; the first matching name counts."""
 
-_SOURCE_WEIGHT = re.compile(r"encoder\..*|.*cross_attention\.(key|value)\..*weight|attention\.key\.weight")
+_SOURCE_WEIGHT = re.compile(r"(more_)?encoders?\..*|.*cross_attention\.(key|value)\..*weight|attention\.key\.weight")
 _NO_PRODUCT = re.compile(
     r".*embedding.*|.*positions\.weight|output_weight"
 )  # the output layer's rows are counted by its columns
@@ -248,10 +249,12 @@ def _continued(recipe: Recipe, parent: Pipeline) -> TranslationModel:
 
 def _model(recipe: Recipe, types: Sequence[int], corpora: Sequence[ParallelCorpus]) -> TranslationModel:
     """Return a model with so many types on either side, whose weights take no memory."""
-    sources, targets = (list(dict.fromkeys(codes)) for codes in zip(*(one.direction for one in corpora), strict=True))
-    allowed = dict.fromkeys(targets, np.ones(types[1], dtype=bool))
+    sources = list(dict.fromkeys(code for corpus in corpora for code in corpus.sources))
+    targets = list(dict.fromkeys(corpus.target for corpus in corpora))
+    allowed, read = dict.fromkeys(targets, np.ones(types[1], dtype=bool)), len(corpora[0].sources)
+    text = ModelText(types[0], allowed, recipe.text.joint, languages=(sources, targets), sources=read)
     with torch.device("meta"):
-        return build_model(recipe.model, ModelText(types[0], allowed, recipe.text.joint, languages=(sources, targets)))
+        return build_model(recipe.model, text)
 
 
 def _matrix_speed(recipe: Recipe) -> float:
@@ -275,9 +278,13 @@ def update_operations(model: TranslationModel, source_tokens: float, target_toke
     """
     products = len(model.output_ids) * model.output_table().rows.shape[1] * target_tokens
     used = ("", *model.default_languages)
-    for name, weight in model.named_parameters():
+    parameters = dict(model.named_parameters())
+    own_encoders = any(name.startswith("more_encoder") for name in parameters)
+    of_an_encoder = source_tokens / model.sources if own_encoders else source_tokens
+    for name, weight in parameters.items():
         if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name) and private_language(name) in used:
-            products += weight.numel() * (source_tokens if _SOURCE_WEIGHT.fullmatch(name) else target_tokens)
+            source = of_an_encoder if part(name) == "encoder" else source_tokens
+            products += weight.numel() * (source if _SOURCE_WEIGHT.fullmatch(name) else target_tokens)
     return 6.0 * products
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtlab.errors import RunError
-from nmtlab.models.interface import MemoryT, Trainable, output_index
+from nmtlab.models.interface import MemoryT, Trainable, encoded, output_index
 from nmtlab.models.recording import recorded_last_attention
 from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
@@ -252,7 +252,7 @@ def training_objective(
 
 def forward_pass(model: Trainable[MemoryT], batch: Batch[Tensor], memory: MemoryT | None = None) -> Forward[MemoryT]:
     """Run a model on a batch of sentence pairs; `memory` is that of its sources, if already computed."""
-    memory = model.encode(batch.source, batch.source_language) if memory is None else memory
+    memory = encoded(model, batch.sources, batch.source_language) if memory is None else memory
     return Forward(memory, model(batch, memory), model.target_mask(batch.target))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from nmtlab.device import choose_device
 from nmtlab.errors import CorpusError, RecipeError, RunError
-from nmtlab.recipe import Recipe, TransformerSettings
+from nmtlab.recipe import CorpusSettings, Recipe, TransformerSettings
 from nmtlab.runs.environment import environment
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import TABLE, Run
@@ -21,7 +21,7 @@ from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText, check_texts, scored_dev
-from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus, languages_in
 from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -155,8 +155,9 @@ def _check_positions(recipe: Recipe, mixture: Mixture, pipeline: Pipeline, dev: 
     longest = [("train", encoded.direction, encoded.longest) for encoded in mixture.texts]
     for way, text in dev.items():
         directed = pipeline.directed(*way)
-        ids = directed.encode_source(text.source), directed.encode_target(text.references[0])
-        longest.append(("dev", way, (max(map(len, ids[0])), max(map(len, ids[1])))))
+        sources = directed.encode_sources([text.source, *text.more_sources])
+        targets = directed.encode_target(text.references[0])
+        longest.append(("dev", way, (max(len(ids) for side in sources for ids in side), max(map(len, targets)))))
     for split, way, (source, target) in longest:
         most = max(source, target)
         if most > model.max_positions:
@@ -329,7 +330,19 @@ def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -
     for named in recipe.more_corpora:
         folder = workspace.corpus_folder(named.name)
         opened.append(ParallelCorpus.open(folder, named.source, named.target, named.weight, named.origin))
-    return opened
+    return [replace(text, also=_also_sources(text, named)) for text, named in zip(opened, recipe.corpora, strict=True)]
+
+
+def _also_sources(corpus: ParallelCorpus, named: CorpusSettings) -> tuple[str, ...]:
+    """Return the further sources of a corpus; raise `RecipeError` if it lacks one, or one is in its direction."""
+    for code in named.also_sources:
+        if code in corpus.direction:
+            problem = f"corpus.also_sources: {code!r} is a language of {'-'.join(corpus.direction)} already"
+            raise RecipeError(problem, "leave it out, or give another --source or --target")
+        if code not in (known := languages_in(corpus.folder)):
+            problem = f"corpus.also_sources: corpus {corpus.name!r} has no language {code!r}"
+            raise RecipeError(problem, f"choose from {', '.join(known)}")
+    return named.also_sources
 
 
 def by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[ParallelCorpus], list[ParallelCorpus]]:
@@ -391,7 +404,12 @@ def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
 
     The reverse of a corpus follows it, unless it is among the corpora; one from which only subwords are learned has
     none, and one with text made by a system has none, as its target would be synthetic.
+
+    Raises:
+        RecipeError: a corpus has several sources.
     """
+    if any(corpus.also for corpus in corpora):
+        raise RecipeError("corpus.also_sources: several sources have no reverse", "leave out --both-ways")
     named = naming(recipe, corpora)
     ways = {(one.name, one.source, one.target) for one in named.corpora}
     every = []

@@ -153,4 +153,5 @@ def word_dropout(batch: Batch[Tensor], share: float, source_words: Tensor, targe
         batch,
         source=dropped(batch.source, source_words),
         target_input=dropped(batch.target_input, target_words),
+        more_sources=tuple(dropped(source, source_words) for source in batch.more_sources),
     )

@@ -46,8 +46,8 @@ def dev_scores(
     for direction, text in dev.items():
         directed = model.directed(*direction), pipeline.directed(*direction)
         decoded["-".join(direction)] = decoded_scores(*directed, text, recipe)
-        more, scored, _ = _negative_log_likelihood(*directed, text.source, text.references[0])
-        total, tokens = total + more, tokens + scored
+        nll, scored, _ = _negative_log_likelihood(*directed, [text.source, *text.more_sources], text.references[0])
+        total, tokens = total + nll, tokens + scored
     bleus = {name: scores[0] for name, scores in decoded.items()}
     chrfs = [scores[1] for scores in decoded.values() if scores[1] is not None]
     return DevScores(
@@ -66,7 +66,8 @@ def decoded_scores(model: Searchable, pipeline: Pipeline, dev: DevText, recipe: 
     settings = recipe.search.model_copy(
         update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False}
     )
-    texts = [translation.text for translation in Translator(model, pipeline, settings).translate(dev.source)]
+    found = Translator(model, pipeline, settings).translate(dev.source, more=dev.more_sources)
+    texts = [translation.text for translation in found]
     by_chrf = recipe.training.select_by == "chrf"
     return (
         bleu(texts, dev.references, default_tokenizer(pipeline.target.language)).value,
@@ -75,31 +76,39 @@ def decoded_scores(model: Searchable, pipeline: Pipeline, dev: DevText, recipe: 
 
 
 def text_perplexity(
-    model: Trainable, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
+    model: Trainable,
+    pipeline: Pipeline,
+    source: Sequence[str],
+    target: Sequence[str],
+    more: Sequence[Sequence[str]] = (),
 ) -> tuple[float, int]:
     """Return the perplexity of a text per target token, without label smoothing, and how many are scored as UNK.
 
     They are those out of vocabulary and those whose type may not be produced. Model and pipeline are in use for the
     direction of the text.
+
+    Args:
+        source, target: lines of the text.
+        more: those of the other sources, if the model reads several.
     """
-    total, tokens, unknown = _negative_log_likelihood(model, pipeline, source, target)
+    total, tokens, unknown = _negative_log_likelihood(model, pipeline, [source, *more], target)
     return perplexity(total, tokens), unknown
 
 
 @torch.no_grad()
 def _negative_log_likelihood(
-    model: Trainable, pipeline: Pipeline, source: Sequence[str], target: Sequence[str]
+    model: Trainable, pipeline: Pipeline, sources: Sequence[Sequence[str]], target: Sequence[str]
 ) -> tuple[float, int, int]:
     """Return the negative log-likelihood of a text, its number of target tokens, and how many are scored as UNK."""
     was_training = model.training
     cross_entropy = training_objective(model, smoothing=0.0).eval()
-    source_ids, target_ids = pipeline.encode_source(source), pipeline.encode_target(target)
+    source_ids, target_ids = pipeline.encode_sources(sources), pipeline.encode_target(target)
+    sides = target_ids, *source_ids
     total, tokens = 0.0, 0
-    for batch in sorted_batches(
-        [max(map(len, both)) for both in zip(source_ids, target_ids, strict=True)], _BATCH_TOKENS
-    ):
-        source_batch, target_batch = (pad([ids[i] for i in batch]) for ids in (source_ids, target_ids))
-        loss = cross_entropy(on_device(batch_of(source_batch, target_batch), model.device))
+    for batch in sorted_batches([max(map(len, row)) for row in zip(*sides, strict=True)], _BATCH_TOKENS):
+        target_batch, first, *more = (pad([ids[i] for i in batch]) for ids in sides)
+        pairs = batch_of(first, target_batch, more_sources=tuple(more))
+        loss = cross_entropy(on_device(pairs, model.device))
         total += loss.nll.item()
         tokens += sum(len(target_ids[i]) for i in batch)
     model.train(was_training)

@@ -13,6 +13,7 @@ from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
 @dataclass(frozen=True)
 class ScriptedMemory:
+    joint = None
     source: Tensor
 
     @property

@@ -98,7 +98,7 @@ BEGINNINGS = {
     "proposed": ("Expected", "Surmised", "Conjectured", "Hoped for", "Proposed"),
     "quoted": (
         "Zoph", "Stahlberg", "Survey", "Shi", "Koehn", "Johnson", "Aharoni", "Trained out, as", "Khayrallah", "Hoang",
-        "Pham",
+        "Pham", "Nishimura",
     ),
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ import plotly.graph_objects as go
 
 import nmtlab
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.access.needs import Need, check_needs, unmet
+from nmtlab.analysis.access.needs import ONE_SOURCE, Need, check_needs, unmet
 from nmtlab.errors import RunError
 from nmtlab.figures.view import Numbers, View
 from nmtlab.recipe import MachineSettings, SearchSettings
@@ -34,6 +34,9 @@ from nmtlab.runs.answers import AnswerKey, Row, StoredAnswer, as_stored, can_wri
 from nmtlab.runs.log import append_lines
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
+
+_OF_TEXT = {"corpus", "corpora", "source", "sentence"}
+"""Arguments of analyses that read text."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Analysis:
         stored_as: name of stored answers, if it is not that of `compute`'s module and function.
         metrics: numbers that tables quote from its answers.
         follows: arguments of `compute` that follow from the run unless they are given, each with how to find it.
+        several_sources: whether it reads all sources of a run that has several; an analysis of text that does not
+            needs a run of one.
     """
 
     question: str
@@ -73,6 +78,12 @@ class Analysis:
     stored_as: str = ""
     metrics: tuple[Metric, ...] = ()
     follows: tuple[tuple[str, Callable[[Run], Any]], ...] = ()
+    several_sources: bool = False
+
+    def __post_init__(self) -> None:
+        of_text = not _OF_TEXT.isdisjoint(inspect.signature(self.compute).parameters)
+        if of_text and not self.several_sources and ONE_SOURCE not in self.needs:
+            object.__setattr__(self, "needs", (*self.needs, ONE_SOURCE))
 
     @property
     def key(self) -> str:

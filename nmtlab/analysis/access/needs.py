@@ -4,7 +4,7 @@ A model family declares what it can do in its settings class in `recipe/`; nothi
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.family import NO_ATTENTION, NO_DECODER
@@ -100,8 +100,14 @@ NEURAL = Need(
 WEIGHTS = Need(
     "no weights", "it has no weights", "train it until its first evaluation", lambda run: run.checkpoints.has_weights()
 )
-DECODING = (NEURAL, WEIGHTS)
-"""For all that decodes."""
+ONE_SOURCE = Need(
+    "several sources",
+    "it reads several sources together, and this is about one",
+    "choose a run of one source",
+    lambda run: not run.recipe.corpus.also_sources,
+)
+DECODING = (NEURAL, WEIGHTS, ONE_SOURCE)
+"""For all that decodes sentences of one source."""
 
 NORMS = Need(
     "no weights or norms",
@@ -202,6 +208,7 @@ def in_direction(run: Run, corpus: ParallelCorpus) -> Run:
 def overlap_warning(run: Run, corpus: ParallelCorpus, split: str) -> str:
     """Return the warning for a run's score on a text that overlaps its training text; empty for any other text."""
     shared = run.environment.get("overlap", {})
+    corpus = replace(corpus, also=run.recipe.corpus.also_sources)
     if not shared or (checksum := corpus.checksum()) not in run.checksums:
         return ""
     index = run.checksums.index(checksum)

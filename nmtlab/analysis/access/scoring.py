@@ -9,7 +9,7 @@ import pandas as pd
 from sacrebleu.metrics.base import Metric
 
 from nmtlab.analysis.access.needs import in_direction
-from nmtlab.analysis.access.translations import stored_translations
+from nmtlab.analysis.access.translations import more_sources, stored_translations
 from nmtlab.errors import CorpusError
 from nmtlab.evaluation.resampling import Counted, compared, counted
 from nmtlab.evaluation.scores import (
@@ -59,8 +59,9 @@ def run_perplexity(
 ) -> tuple[float, int]:
     """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens are scored as UNK."""
     translator = open_model(in_direction(run, corpus), machine=machine)
-    source, target = corpus.lines(split, corpus.source), corpus.lines(split, corpus.target)
-    return text_perplexity(translator.model, translator.pipeline, list(source), list(target))
+    source, target = (list(corpus.lines(split, language)) for language in corpus.direction)
+    more = more_sources(run, corpus, split)
+    return text_perplexity(translator.model, translator.pipeline, source, target, more)
 
 
 class TextMetrics(NamedTuple):

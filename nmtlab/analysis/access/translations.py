@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,13 +43,13 @@ def translations(
     """
     search = search or run.recipe.search
     run = in_direction(run, corpus)
-    source = list(corpus.lines(split, corpus.source))
-    facts = _facts(run, source, split, search)
+    source, more = list(corpus.lines(split, corpus.source)), more_sources(run, corpus, split)
+    facts = _facts(run, source, split, search, more=more)
     if path := _stored(run, facts):
         on_progress(len(source))
         return list(read_lines(path))
-    translator = open_system(run, search, machine=machine)
-    lines = [translation.text for translation in translator.translate(source, on_progress=on_progress)]
+    found = open_system(run, search, machine=machine).translate(source, on_progress=on_progress, **_with_more(more))
+    lines = [translation.text for translation in found]
     facts |= {
         "schema": SCHEMA,
         "step": run.checkpoints.best_step,
@@ -71,7 +72,8 @@ def stored_translations(
     source = list(corpus.lines(split, corpus.source))
     if not run.translates(*corpus.direction):
         return None
-    facts = _facts(run.directed(*corpus.direction), source, split, search or run.recipe.search)
+    more = more_sources(run, corpus, split)
+    facts = _facts(run.directed(*corpus.direction), source, split, search or run.recipe.search, more=more)
     path = _stored(run, facts)
     return list(read_lines(path)) if path else None
 
@@ -124,10 +126,33 @@ def text_digest(lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _facts(run: Run, source: list[str], split: str, search: SearchSettings, made_by: str = "") -> dict[str, Any]:
-    special = {"direction": run.other_direction, "made_by": made_by}
-    more = {name: value for name, value in special.items() if value}
-    return {"split": split, "text": text_digest(source), "search": search.decisive(), **more}
+def more_sources(run: Run, corpus: ParallelCorpus, split: str) -> list[list[str]]:
+    """Return the lines of the other sources that a run reads together with the first, if any.
+
+    Raises:
+        CorpusError: the corpus lacks one of them, or they differ in number of lines.
+    """
+    sides = [replace(corpus, source=code, also=()).pairs(split) for code in run.recipe.corpus.also_sources]
+    return [[source for source, _ in pairs] for pairs in sides]
+
+
+def _with_more(more: list[list[str]]) -> dict[str, Any]:
+    """Return the argument that only systems of several sources have."""
+    return {"more": more} if more else {}
+
+
+def _facts(
+    run: Run,
+    source: list[str],
+    split: str,
+    search: SearchSettings,
+    made_by: str = "",
+    more: Sequence[Sequence[str]] = (),
+) -> dict[str, Any]:
+    others = text_digest([text_digest(lines) for lines in more]) if more else ""
+    special = {"direction": run.other_direction, "made_by": made_by, "more_sources": others}
+    given = {name: value for name, value in special.items() if value}
+    return {"split": split, "text": text_digest(source), "search": search.decisive(), **given}
 
 
 def _name(split: str, facts: dict[str, Any]) -> str:
@@ -142,7 +167,7 @@ def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
 def _decisive(made: dict[str, Any]) -> dict[str, Any]:
     """Return, of stored facts, those that `_facts` has."""
     search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
-    more = {name: made[name] for name in ("direction", "made_by") if made.get(name)}
+    more = {name: made[name] for name in ("direction", "made_by", "more_sources") if made.get(name)}
     return {"split": made["split"], "text": made["text"], "search": search, **more}
 
 
@@ -160,6 +185,7 @@ def _bleu(key: str, label: str, split: Literal["dev", "test"], detokenized_into:
 TRANSLATED = Analysis(
     "How does a run translate a text, with the search of its recipe?",
     translated,
+    several_sources=True,
     metrics=(
         _bleu("dev-bleu", "dev BLEU", "dev"),  # Tables 3.4 and 3.8
         _bleu("test-bleu", "test BLEU", "test", ("en",)),  # thesis 3.2.5.3

@@ -67,7 +67,8 @@ def heatmaps(
         across, down = grid.domains(place)
         x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
         matrix = shown_weights(of_run, layer, head)
-        for trace in (_heatmap(matrix, source, target, look, not place), _rings(linked, not place and bool(linked))):
+        shown = _heatmap(matrix, source, target, look, not place), _rings(linked, not place and bool(linked))
+        for trace in (*shown, *_dividers(of_run)):
             traces.append(trace | {"xaxis": x, "yaxis": y})
         first = place % grid.columns == 0
         title = {"title": {"text": "target"}} if first else {"showticklabels": not _alike(targets)}
@@ -167,6 +168,22 @@ def _rings(linked: Sequence[tuple[int, int]], legend: bool) -> dict[str, object]
         "x": [source for source, _ in linked], "y": [target for _, target in linked],
         "marker": {"symbol": "circle-open", "size": 13, "color": COLOURS[1], "line": {"width": 2}},
     }  # fmt: skip
+
+
+def _dividers(weights: pd.DataFrame) -> list[dict[str, object]]:
+    """Return a line between the sources of a heatmap as a trace, if it has several."""
+    if "segment" not in weights or weights["segment"].isna().any():
+        return []
+    starts = weights.groupby("segment")["source_position"].min().tolist()[1:]
+    end = weights["target_position"].max() + 0.5
+    return [
+        {
+            "type": "scatter", "mode": "lines", "name": "next source", "showlegend": False, "hoverinfo": "skip",
+            "x": [x for start in starts for x in (start - 0.5, start - 0.5, None)],
+            "y": [y for _ in starts for y in (-0.5, end, None)],
+            "line": {"color": COLOURS[1], "width": 3},
+        }
+    ]  # fmt: skip
 
 
 def shown_weights(weights: pd.DataFrame, layer: int | None = None, head: int | None = None) -> np.ndarray:

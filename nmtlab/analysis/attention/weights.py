@@ -1,6 +1,6 @@
 """What does a system attend to in a sentence? (thesis 3.2.6.3)"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,34 +17,39 @@ from nmtlab.figures.words import listed
 from nmtlab.search.attention import check_attends
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.tags import NULL
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
 from nmtlab.translation import Translator
 
 _END = SPECIALS[EOS]
 
 
-def attention(system: RunOrSystem, source: str, target: str | None = None) -> pd.DataFrame:
+def attention(system: RunOrSystem, source: str, target: str | None = None, more: Sequence[str] = ()) -> pd.DataFrame:
     """Return the attention of a system in one sentence.
 
     Args:
         target: a translation to force; the system's own translation if not given.
+        more: the sentences of the other sources, if the system reads several; a blank one is missing.
 
     Returns:
         A row for each pair of tokens in each head: `layer` and `head`, from 1; `target_position` and
         `source_position`, from 0; `target_piece` and `source_piece` as written (`<unk>` where a system has generated
         it), both ending in `</s>`; `target_unknown` and `source_unknown`, whether the token is UNK to the system;
         `target_count` and `source_count`, the token's count in the training text of its language; `weight`. The
-        weights of a target position in a head add up to 1.
+        weights of a target position in a head add up to 1, or with a separate attention to each of several sources, to
+        1 in each. If there are several, `segment` is the source of a source position, from 0.
 
     Raises:
         CorpusError: the source sentence is blank.
         RunError: the system has no attention.
     """
     translator = opened(system)
-    pair = pieces_of(translator, source, target)
-    ((_, forced),) = forced_decode_all(translator.model, [pair.source_ids], [pair.target_ids])
+    pair = pieces_of(translator, source, target, more)
+    first, *others = pair.sources
+    ((_, forced),) = forced_decode_all(translator.model, [first], [pair.target_ids], more=[[ids] for ids in others])
     check_attends(forced.attention)
-    return weights_frame(translator.pipeline, pair, forced.attention)
+    found = weights_frame(translator.pipeline, pair, forced.attention)
+    return found.assign(segment=forced.segments[found["source_position"]]) if others else found
 
 
 def attention_figure(
@@ -127,35 +132,44 @@ ATTENTION = Analysis(
     table=peaks,
     figure=attention_figure,
     finding=peaks_finding,
+    several_sources=True,
 )
 
 
 class PiecePair(NamedTuple):
-    """A sentence and its translation as tokens, ending in EOS: ids as the system writes them, pieces as read."""
+    """A sentence and its translation as tokens, ending in EOS: ids as the system writes them, pieces as read.
+
+    `source_ids` and `source_pieces` are those of all sources, if there are several, and `sources` the ids of each.
+    """
 
     source_ids: list[int]
     target_ids: list[int]
     source_pieces: list[str]
     target_pieces: list[str]
+    sources: list[list[int]]
 
 
-def pieces_of(system: Translator, source: str, target: str | None = None) -> PiecePair:
+def pieces_of(system: Translator, source: str, target: str | None = None, more: Sequence[str] = ()) -> PiecePair:
     """Return a sentence and its translation as tokens; arguments as of `attention`.
 
     Raises:
         CorpusError: the source sentence is blank.
     """
     pipeline = system.pipeline
-    source_ids, source_pieces = pipeline.source_ids(source), pipeline.source_pieces(source)
-    if not source_pieces:
+    filled, encoded = pipeline.encode_filled([source], *([sentence] for sentence in more))
+    if not filled:
         raise CorpusError("source sentence: blank", "give a sentence")
+    sources = [ids for (ids,) in encoded]
+    written = [pipeline.source_pieces(sentence) or [NULL] for sentence in (source, *more)]
+    source_pieces = [piece for pieces in written for piece in (*pieces, _END)]
     if target is None:
-        target_ids = [*system.translate([source])[0].hypotheses[0].tokens, EOS]
+        target_ids = [*system.translate([source], more=[[one] for one in more])[0].hypotheses[0].tokens, EOS]
         target_pieces = pipeline.target.pieces(target_ids)
     else:
         target_ids = pipeline.target_ids(target)
         target_pieces = pipeline.target.tokenizer.split(target)
-    return PiecePair(source_ids, target_ids, [*source_pieces, _END], [*target_pieces, _END])
+    source_ids = [number for ids in sources for number in ids]
+    return PiecePair(source_ids, target_ids, source_pieces, [*target_pieces, _END], sources)
 
 
 def weights_frame(pipeline: Pipeline, pair: PiecePair, weights: np.ndarray) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def counted_parameters(model: TranslationModel, pipeline: Pipeline) -> pd.DataFr
     numbers = {"embeddings": np.zeros(len(_COUNTS), dtype=int), "body": np.zeros(len(_COUNTS), dtype=int)}
     for name, parameter in model.named_parameters():
         side, is_source = vocabulary_side(name), part(name) == "source_embedding"
-        sides = _sides(name.startswith("encoder") or is_source, common and is_source)
+        sides = _sides(name.startswith(("encoder", "more_encoder")) or is_source, common and is_source)
         language = private_language(name)
         stored = parameter.numel()
         used = _used(model, name, language, sides) * stored

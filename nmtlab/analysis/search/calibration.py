@@ -18,7 +18,7 @@ from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import DECODING, END, in_direction
 from nmtlab.figures.theme import BELOW, FAINT, dressed, name_in_lines, styles
 from nmtlab.figures.words import listed, number
-from nmtlab.models.interface import Searchable, output_index
+from nmtlab.models.interface import Searchable, SourceIds, encoded, output_index
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_steps, paired_batches
@@ -87,8 +87,8 @@ def predictions(
 
 
 @torch.inference_mode()
-def _predicted(model: Searchable, source: Tensor, target: Tensor) -> Iterator[pd.DataFrame]:
-    steps = forced_steps(model, model.encode(source), target, record=False)
+def _predicted(model: Searchable, source: SourceIds, target: Tensor) -> Iterator[pd.DataFrame]:
+    steps = forced_steps(model, encoded(model, source), target, record=False)
     for token, step in zip(target.T, steps, strict=True):
         log_probs, output_ids = step.log_probs[:, 0], step.state.output_ids
         best = log_probs.max(-1)

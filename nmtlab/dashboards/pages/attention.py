@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.findings import legible
-from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, ONE_SOURCE, WEIGHTS
 from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.confidence import CONFIDENCE
@@ -51,7 +51,7 @@ PAGE = About(
         "translates? (thesis Figure 3.3)"
     ),
     name="attention",
-    needs=(NEURAL, ATTENDS, WEIGHTS),
+    needs=(NEURAL, ATTENDS, WEIGHTS, ONE_SOURCE),
     tokens={
         ("source", True): "Which target words attend to it?",
         ("target", True): "Which source words does it depend on?",

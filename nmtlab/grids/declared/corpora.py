@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from shutil import copyfile
@@ -15,8 +15,9 @@ from nmtlab.runs.run import Run
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.artificial.writing import ENGLISH
 from nmtlab.text.checks.inspection import check_held_out
+from nmtlab.text.corpora.cleaning import digest
 from nmtlab.text.corpora.concatenation import join
-from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import ParallelCorpus, Row
 from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_language, translated_from
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
@@ -29,6 +30,9 @@ from nmtlab.text.toys import TOYS, Lengths, Task, write_toys
 from nmtlab.workspace import Workspace
 
 Side = Literal["source", "target"]
+
+_INCOMPLETE = "incomplete.json"
+"""File in the folder of an `IncompleteCorpus`: which text it is, and what it lacks."""
 
 _FIRST = "first.json"
 """File in the folder of `FirstPairs`: what they are the first pairs of."""
@@ -477,6 +481,88 @@ class NoisyCorpus(_Derived):
 
 
 @dataclass(frozen=True)
+class IncompleteCorpus(_Derived):
+    """A text of several languages in which some training lines lack one source, with its whole dev and test.
+
+    A hash of the target sentence decides which lines, and which source: those of a smaller share are among those of a
+    larger one.
+
+    Args:
+        whole: the complete text; its target is the language that no line lacks.
+        languages: codes of the sources, of which one may be missing.
+        share: share of the training lines without one, from 0 to 1.
+        only_complete: leave these lines out.
+    """
+
+    whole: "MultiParallelCorpus | SyntheticFamily | ExternalCorpus"
+    languages: tuple[str, ...]
+    share: float
+    only_complete: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace, with the share in percent: `together.missing-60`."""
+        return f"{self.whole.name}.{'without' if self.only_complete else 'missing'}-{100 * self.share:g}"
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: the whole text was not found, or a different corpus has that name.
+        """
+        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        first, *also = self.languages
+        together = replace(whole, source=first, also=tuple(also))
+        origin = {
+            "of": whole.name,
+            "checksum": together.checksum(),
+            "share": self.share,
+            "complete": self.only_complete,
+        }
+        if not folder.exists():
+            with _made_once(folder), new_folder(folder) as temporary:
+                rows = list(self._rows(together))
+                for language, lines in zip((*together.sources, self.target), zip(*rows, strict=True), strict=True):
+                    write_lines(temporary / f"train.{language}", lines)
+                    for path in (*whole.folder.glob(f"dev.{language}*"), *whole.folder.glob(f"test.{language}*")):
+                        copyfile(path, temporary / path.name)
+                write_lines(temporary / _INCOMPLETE, json.dumps(origin, indent=2).splitlines())
+        _check_same(folder, _read(folder / _INCOMPLETE), origin)
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+    def _rows(self, together: ParallelCorpus) -> Iterator[Row]:
+        for *sources, target in together.rows("train"):
+            drawn = digest(target)
+            if int.from_bytes(drawn[:4]) < self.share * 2**32:
+                if self.only_complete:
+                    continue
+                sources[drawn[4] % len(sources)] = ""
+            yield *sources, target
+
+
+@dataclass(frozen=True)
+class SeveralSources(_Derived):
+    """Another text with several sources that are translated together: the same folder and name.
+
+    Args:
+        whole: the text, from the first source.
+        also: codes of the other sources.
+    """
+
+    whole: "MultiParallelCorpus | SyntheticFamily | ExternalCorpus | IncompleteCorpus"
+    also: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace."""
+        return self.whole.name
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus with all its sources; errors as of the text itself."""
+        return replace(self.whole.open(workspace), also=self.also)
+
+
+@dataclass(frozen=True)
 class Directed:
     """Another corpus, in another direction: the same folder and name.
 
@@ -497,6 +583,8 @@ class Directed:
         | TranslatedCorpus
         | CopiedCorpus
         | NoisyCorpus
+        | IncompleteCorpus
+        | SeveralSources
     )
     source: str
     target: str
@@ -526,6 +614,8 @@ Corpus = (
     | TranslatedCorpus
     | CopiedCorpus
     | NoisyCorpus
+    | IncompleteCorpus
+    | SeveralSources
     | Directed
 )
 """The text of an experiment."""

@@ -7,7 +7,9 @@ from nmtlab.grids.declared.corpora import (
     Corpus,
     Directed,
     FirstPairs,
+    IncompleteCorpus,
     NoisyCorpus,
+    SeveralSources,
     SyntheticCorpus,
     SyntheticFamily,
     ToyCorpus,
@@ -20,7 +22,8 @@ ARTIFICIAL = "artificial"
 
 def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
-    if isinstance(corpus, Directed | FirstPairs | TranslatedCorpus | CopiedCorpus | NoisyCorpus):
+    derived = FirstPairs | TranslatedCorpus | CopiedCorpus | NoisyCorpus | IncompleteCorpus | SeveralSources
+    if isinstance(corpus, Directed | derived):
         return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
     if isinstance(corpus, SyntheticCorpus | SyntheticFamily | ToyCorpus):
         return ARTIFICIAL

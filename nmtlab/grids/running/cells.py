@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.metrics import find_metrics, value_of
 from nmtlab.errors import NmtlabError, RunError
-from nmtlab.grids.declared.corpora import Corpus, Directed, TranslatedCorpus, backwards, planned
+from nmtlab.grids.declared.corpora import Corpus, Directed, SeveralSources, TranslatedCorpus, backwards, planned
 from nmtlab.grids.declared.declaration import (
     GRID,
     WORD_LEVEL,
@@ -377,8 +377,9 @@ def _each_once(some: tuple[T, ...], more: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys((*some, *more)))
 
 
-def _corpus(corpus: Corpus) -> dict[str, str]:
-    return {"name": corpus.name, "source": corpus.source, "target": corpus.target}
+def _corpus(corpus: Corpus) -> dict[str, Any]:
+    also = {"also_sources": corpus.also} if isinstance(corpus, SeveralSources) else {}
+    return {"name": corpus.name, "source": corpus.source, "target": corpus.target, **also}
 
 
 def _run_name(corpus: Corpus) -> str:
@@ -391,7 +392,7 @@ def _beside(more: Sequence[Corpus]) -> Changes:
     return {"more_corpora": tuple(map(_corpus, more))} if more else {}
 
 
-def _named(corpus: Corpus) -> dict[str, str]:
+def _named(corpus: Corpus) -> dict[str, Any]:
     return {f"corpus.{field}": value for field, value in _corpus(corpus).items()}
 
 

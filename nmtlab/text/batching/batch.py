@@ -27,6 +27,7 @@ class Batch(Generic[A]):
         weight: (B,) float32, weight of each pair in the loss; None if all are 1.
         source_language, target_language: language codes of the direction; empty for a model with a single one.
         links: (B, T, S) bool, which tokens of target and source are linked; None if no attention is guided.
+        more_sources: (B, S') int64 ids of each further source, like those of the first; see `sources`.
     """
 
     source: A
@@ -37,6 +38,12 @@ class Batch(Generic[A]):
     source_language: str = ""
     target_language: str = ""
     links: A | None = None
+    more_sources: tuple[A, ...] = ()
+
+    @property
+    def sources(self) -> tuple[A, ...]:
+        """The ids of every source that is translated, the first one's first."""
+        return self.source, *self.more_sources
 
     @property
     def source_mask(self) -> A:
@@ -56,7 +63,7 @@ class Batch(Generic[A]):
     @property
     def source_tokens(self) -> int:
         """Number of source tokens, with EOS, without padding."""
-        return int(self.source_mask.sum())  # type: ignore[attr-defined]
+        return sum(int((source != PAD).sum()) for source in self.sources)  # type: ignore[attr-defined, misc]
 
     @property
     def target_tokens(self) -> int:
@@ -76,7 +83,8 @@ class Batch(Generic[A]):
         target, origin = change(self.target), change(self.origin)
         weight = None if self.weight is None else change(self.weight)
         links = None if self.links is None else change(self.links)
-        return Batch(source, target_input, target, origin, weight, self.source_language, self.target_language, links)
+        languages, more = (self.source_language, self.target_language), tuple(map(change, self.more_sources))
+        return Batch(source, target_input, target, origin, weight, *languages, links, more)
 
     def cut(self, rows: slice) -> "Batch[A]":
         """Return the pairs in `rows`."""

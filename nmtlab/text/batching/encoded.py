@@ -47,7 +47,8 @@ class EncodedCorpus:
         """Return a split of `corpus` as ids, from the cache unless text or pipeline have changed.
 
         From train, pairs with a blank side or more than `max_words` words are left out, and `unk_copy_threshold` adds a
-        copy of all pairs with rare types as UNK (thesis 3.1.3); other splits are complete.
+        copy of all pairs with rare types as UNK (thesis 3.1.3); other splits are complete. Of several sources, at least
+        one is not blank, and the others may be missing.
 
         Args:
             cache_folder: folder of the cache, with a subfolder for each content.
@@ -59,7 +60,7 @@ class EncodedCorpus:
         Raises:
             CorpusError: the text cannot be read, or has no usable pair.
         """
-        side_key = f"{split} {corpus.source}-{corpus.target} {corpus.origin}"
+        side_key = f"{split} {'+'.join(corpus.sources)}-{corpus.target} {corpus.origin}"
         content = f"{_FORMAT} {side_key} {pipeline.checksum()} {checksum or corpus.checksum()}"
         folder = cache_folder / sha256(content.encode()).hexdigest()[:32]
         read = read_shards(folder) or _build(folder, pipeline, corpus, split, on_progress or (lambda pairs: None))
@@ -76,7 +77,7 @@ class EncodedCorpus:
     @property
     def longest(self) -> tuple[int, int]:
         """Most tokens of a source and of a target, EOS included."""
-        pairs = [(shard.source.lengths.max(initial=0), shard.target.lengths.max(initial=0)) for shard in self.shards]
+        pairs = [(shard.source_lengths.max(initial=0), shard.target.lengths.max(initial=0)) for shard in self.shards]
         source, target = np.max(pairs, axis=0).tolist()
         return source, target
 

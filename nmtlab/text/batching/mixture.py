@@ -68,18 +68,25 @@ class Mixture:
         return [pairs[of_pair == direction] for direction in range(len(directions))]
 
     def lengths(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return source and target lengths of pairs in tokens, with EOS, each (pairs,) int32."""
+        """Return source and target lengths of pairs in tokens, with EOS, each (pairs,) int32.
+
+        Of several sources, it is the length of the longest.
+        """
         lengths = np.empty((2, len(pairs)), dtype=np.int32)
         for shard, where, indices in self._by_shard(pairs):
-            lengths[:, where] = shard.source.lengths[indices], shard.target.lengths[indices]
+            lengths[:, where] = shard.source_lengths[indices], shard.target.lengths[indices]
         return lengths[0], lengths[1]
 
     def batch(self, pairs: np.ndarray) -> Batch[np.ndarray]:
         """Return pairs of one direction as a batch."""
-        source, target = (np.full((len(pairs), lengths.max()), PAD, dtype=np.int64) for lengths in self.lengths(pairs))
-        for shard, where, indices in self._by_shard(pairs):
-            for rows, side in ((source, shard.source), (target, shard.target)):
-                ids = side.padded(indices)
+        by_shard = list(self._by_shard(pairs))
+        padded = [[side.padded(indices) for side in shard.sides] for shard, _, indices in by_shard]
+        source, target, *more = (
+            np.full((len(pairs), max(ids.shape[1] for ids in side)), PAD, dtype=np.int64)
+            for side in zip(*padded, strict=True)
+        )
+        for (_, where, _), sides in zip(by_shard, padded, strict=True):
+            for rows, ids in zip((source, target, *more), sides, strict=True):
                 rows[where, : ids.shape[1]] = ids
         origin = self._origins(pairs)
         source_language, target_language = self.texts[origin[0]].direction
@@ -91,6 +98,7 @@ class Mixture:
             source_language=source_language,
             target_language=target_language,
             links=None if self.links is None else self.links.dense(pairs, target.shape[1], source.shape[1]),
+            more_sources=tuple(more),
         )
 
     def _origins(self, pairs: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ larger than memory.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,8 +19,9 @@ from nmtlab.errors import CorpusError
 from nmtlab.files import write_text
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.segmentation.learning import beyond_token_limits, blocks, usable_pairs
+from nmtlab.text.segmentation.learning import beyond_token_limits, blocks, usable_rows
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.text.segmentation.side import Side
 from nmtlab.text.segmentation.vocabulary import PAD, UNK
 
 SHARD_PAIRS = 1_000_000
@@ -31,6 +32,7 @@ _CHUNK = 1_000_000  # numbers rewritten at a time
 _DEALT = 100_000  # pairs dealt at a time
 _BLOCK = 1 << 20  # bytes checked at a time
 _SIDES = ("source", "target")
+"""The sides of a text; those of further sources follow, as `source2` and so on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +65,21 @@ class EncodedSide:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Sentence pairs as memory-mapped ids: only pages in use are in memory."""
+    """Sentence pairs as memory-mapped ids: only pages in use are in memory; with further sources, if there are any."""
 
     source: EncodedSide
     target: EncodedSide
+    more_sources: tuple[EncodedSide, ...] = ()
+
+    @property
+    def sides(self) -> tuple[EncodedSide, ...]:
+        """Source, target, and the further sources."""
+        return self.source, self.target, *self.more_sources
+
+    @property
+    def source_lengths(self) -> np.ndarray:
+        """`(pairs,)` int32, tokens of the longest source of each pair, with EOS."""
+        return np.maximum.reduce([side.lengths for side in (self.source, *self.more_sources)])
 
     def __len__(self) -> int:
         return len(self.source.lengths)
@@ -87,8 +100,8 @@ def read_shards(folder: Path) -> tuple[tuple[Shard, ...], dict[str, int]] | None
         meta = _Meta.model_validate_json((folder / _META).read_bytes())
         if meta.checksums != _checksums(folder):
             return None
-        sides = ((_mapped(folder / f"{n}.{side}", meta.types[side]) for side in _SIDES) for n in range(meta.shards))
-        return tuple(Shard(*both) for both in sides), meta.skipped
+        sides = ([_mapped(folder / f"{n}.{side}", of) for side, of in meta.types.items()] for n in range(meta.shards))
+        return tuple(Shard(source, target, tuple(more)) for source, target, *more in sides), meta.skipped
     except (OSError, ValueError):
         return None
 
@@ -98,27 +111,28 @@ def write_shards(
 ) -> None:
     """Encode a split into a new folder; see `EncodedCorpus.open`."""
     skipped: Counter[str] = Counter()
-    types = {name: _smallest_type(getattr(pipeline, name).vocabulary.size) for name in _SIDES}
+    names = (*_SIDES, *(f"source{number}" for number in range(2, len(corpus.sources) + 1)))
+    types = {name: _smallest_type(_side(pipeline, name).size) for name in names}
     training = split == "train"
-    pairs = usable_pairs(corpus, pipeline.settings.max_words, skipped) if training else corpus.pairs(split)
+    rows = usable_rows(corpus, pipeline.settings.max_words, skipped) if training else corpus.rows(split)
     encoded = kept = 0
-    for block in blocks(pairs):
-        sources, targets = zip(*block, strict=True)
-        rows = pipeline.encode_pairs(sources, targets, corpus.target, corpus.origin)
+    for block in blocks(rows):
+        sources, *more, targets = zip(*block, strict=True)
+        sides: Sequence[list[list[int]]] = pipeline.encode_pairs(sources, targets, corpus.target, corpus.origin, more)
         if left_out := pipeline.notes_left_out(sources, corpus.target, corpus.origin):
             skipped["suggestions beyond the limit on tokens"] += left_out
         if training:
-            rows = _short_enough(rows, pipeline.settings, skipped)
-        for name, ids in zip(_SIDES, rows, strict=True):
+            sides = _short_enough(sides, pipeline.settings, skipped)
+        for name, ids in zip(names, sides, strict=True):
             _append(folder / f"{name}.ids", np.fromiter(chain.from_iterable(ids), types[name]))
             _append(folder / f"{name}.lengths", np.fromiter(map(len, ids), "int32"))
-        kept += len(rows[0])
+        kept += len(sides[0])
         encoded += len(block)
         on_progress(encoded)
     if not kept:
         raise CorpusError(f"{corpus.folder}: {split} has no usable pair", "add text, or raise text.max_words")
     if training and pipeline.settings.unk_copy_threshold:
-        for name in _SIDES:
+        for name in names:
             _append_copy(folder / name, types[name], _becomes_unknown(pipeline, name))
     shards = _deal(folder, types)
     meta = _Meta(shards=shards, skipped=dict(skipped), types=types, checksums=_checksums(folder))
@@ -126,16 +140,21 @@ def write_shards(
 
 
 def _short_enough(
-    rows: tuple[list[list[int]], list[list[int]]], settings: TextSettings, skipped: Counter[str]
-) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the pairs within the limits on tokens; count the others."""
+    sides: Sequence[list[list[int]]], settings: TextSettings, skipped: Counter[str]
+) -> Sequence[list[list[int]]]:
+    """Return the sides of the pairs within the limits on tokens; count the others."""
     kept = []
-    for pair in zip(*rows, strict=True):
-        if reason := beyond_token_limits(settings, *pair):
+    for source, target, *more in zip(*sides, strict=True):
+        if reason := beyond_token_limits(settings, source, *more, target):
             skipped[reason] += 1
         else:
-            kept.append(pair)
-    return [source for source, _ in kept], [target for _, target in kept]
+            kept.append((source, target, *more))
+    return [list(side) for side in zip(*kept, strict=True)] or [[] for _ in sides]
+
+
+def _side(pipeline: Pipeline, name: str) -> Side:
+    """Return the pipeline's side that a side of the text is encoded with."""
+    return pipeline.target if name == "target" else pipeline.source
 
 
 def _smallest_type(size: int) -> str:
@@ -143,9 +162,9 @@ def _smallest_type(size: int) -> str:
     return "uint16" if size <= 1 << 16 else "int32"
 
 
-def _becomes_unknown(pipeline: Pipeline, side: str) -> np.ndarray:
-    """Return the id that replaces each type in the copy of the text: UNK for rare types."""
-    vocabulary = getattr(pipeline, side).vocabulary
+def _becomes_unknown(pipeline: Pipeline, name: str) -> np.ndarray:
+    """Return the id that replaces each type of a side in the copy of the text: UNK for rare types."""
+    vocabulary = _side(pipeline, name).vocabulary
     becomes = np.arange(vocabulary.size)
     rare = vocabulary.counts < pipeline.settings.unk_copy_threshold
     rare[~vocabulary.is_text] = False
@@ -163,13 +182,13 @@ def _append_copy(path: Path, id_type: str, becomes: np.ndarray) -> None:
 
 def _deal(folder: Path, types: dict[str, str]) -> int:
     """Distribute the pairs over shards at random but reproducibly; return the number of shards."""
-    lengths = {side: _map(folder / f"{side}.lengths", "int32") for side in _SIDES}
+    lengths = {side: _map(folder / f"{side}.lengths", "int32") for side in types}
     pairs = len(lengths["source"])
     shards = -(-pairs // SHARD_PAIRS)
-    random, begins = np.random.default_rng(0), dict.fromkeys(_SIDES, 0)
+    random, begins = np.random.default_rng(0), dict.fromkeys(types, 0)
     for first in range(0, pairs, _DEALT):
         chosen = random.permutation(np.arange(first, min(first + _DEALT, pairs)) % shards)
-        for side in _SIDES:
+        for side in types:
             some = lengths[side][first : first + _DEALT]
             ids = _map(folder / f"{side}.ids", types[side])[begins[side] : begins[side] + some.sum(dtype=int)]
             begins[side] += len(ids)
@@ -177,7 +196,7 @@ def _deal(folder: Path, types: dict[str, str]) -> int:
             for shard in range(shards):
                 _append(folder / f"{shard}.{side}.ids", ids[where == shard])
                 _append(folder / f"{shard}.{side}.lengths", some[chosen == shard])
-    for side in _SIDES:
+    for side in types:
         (folder / f"{side}.ids").unlink()
         (folder / f"{side}.lengths").unlink()
         for shard in range(shards):

@@ -20,6 +20,8 @@ class DevText:
     source: list[str]
     references: list[list[str]]
     """One or more sets of references."""
+    more_sources: tuple[list[str], ...] = ()
+    """The lines of the sources that are translated together with the first."""
 
 
 def shared_lines(*corpora: ParallelCorpus) -> dict[tuple[int, str], list[int]]:
@@ -157,7 +159,8 @@ def check_texts(
     dev: dict[Direction, DevText] = {}
     for corpus in corpora:
         if "dev" in corpus.splits and corpus.direction not in dev:
-            dev[corpus.direction] = DevText(list(corpus.lines("dev", corpus.source)), corpus.references("dev"))
+            source, *also = (list(corpus.lines("dev", language)) for language in corpus.sources)
+            dev[corpus.direction] = DevText(source, corpus.references("dev"), tuple(also))
     return dev, overlap
 
 
@@ -175,8 +178,8 @@ def scored_dev(dev: DevText, pipeline: Pipeline) -> DevText:
         raise CorpusError(
             f"dev: no target has at most {most} tokens", "add shorter ones, or raise text.max_target_tokens"
         )
-    source, *references = ([lines[place] for place in kept] for lines in (dev.source, *dev.references))
-    return DevText(source, references)
+    source, *more = ([lines[place] for place in kept] for lines in (dev.source, *dev.more_sources))
+    return DevText(source, [[lines[place] for place in kept] for lines in dev.references], tuple(more))
 
 
 def _title(corpora: Sequence[ParallelCorpus], index: int, split: str) -> str:

@@ -6,7 +6,7 @@ import re
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, islice, zip_longest
 from pathlib import Path
@@ -20,6 +20,9 @@ from nmtlab.workspace import Workspace
 
 Pair = tuple[str, str]
 """A source sentence and a target sentence."""
+
+Row = tuple[str, ...]
+"""A sentence of each source, in their order, and the target sentence; a `Pair` if there is one source."""
 
 Direction = tuple[str, str]
 """Codes of source and target language."""
@@ -73,6 +76,8 @@ class ParallelCorpus:
         target: code of the target language.
         weight: weight of each pair in training, above 0.
         origin: kind of text, with which source sentences are tagged; empty for no tag.
+        also: codes of further languages that are translated together with the source, in their order; a blank line of
+            a source is a missing one.
     """
 
     folder: Path
@@ -80,6 +85,7 @@ class ParallelCorpus:
     target: str
     weight: float = 1.0
     origin: str = ""
+    also: tuple[str, ...] = ()
 
     @classmethod
     def open(
@@ -140,6 +146,11 @@ class ParallelCorpus:
         return tuple(split for split in SPLITS if self._file(split, self.source) or self._file(split, self.target))
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Codes of the languages that are translated together: one, or several."""
+        return self.source, *self.also
+
+    @property
     def direction(self) -> Direction:
         """Codes of source and target language."""
         return self.source, self.target
@@ -164,6 +175,12 @@ class ParallelCorpus:
         """
         sources, targets = (self.lines(split, language) for language in (self.source, self.target))
         return aligned(sources, targets, f"{self.folder}: {split}.{self.source}", f"{split}.{self.target}")
+
+    def rows(self, split: str) -> Iterator[Row]:
+        """Yield the sentences of all sources with the target sentence, streaming; raises as `pairs`."""
+        further = [(line for line, _ in replace(self, source=language, also=()).pairs(split)) for language in self.also]
+        for (source, target), *more in zip(self.pairs(split), *further, strict=True):
+            yield source, *more, target
 
     def count(self, split: str) -> int:
         """Return the number of pairs of `split`; raises as `pairs`."""
@@ -203,13 +220,13 @@ class ParallelCorpus:
         return ids
 
     def files(self, split: str) -> list[Path]:
-        """Return the files of a split: both sides, then further references."""
-        sides = (self._file(split, language) for language in self.direction)
+        """Return the files of a split: all sides, then further references."""
+        sides = (self._file(split, language) for language in (*self.sources, self.target))
         return [*(path for path in sides if path), *self._further(split)]
 
     def checksum(self) -> str:
         """Return the SHA-256 of the text of all splits, independent of direction and compression."""
-        sides = [(split, language) for split in self.splits for language in sorted((self.source, self.target))]
+        sides = [(split, language) for split in self.splits for language in sorted((*self.sources, self.target))]
         found = ((f"{split}.{language}", self._file(split, language)) for split, language in sides)
         return text_checksum([(name, path) for name, path in found if path])
 
@@ -241,6 +258,8 @@ class ParallelCorpus:
                 raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "add its text")
         for path in self._further(split):
             self._reference(path, split, pairs)
+        for language in self.also:
+            replace(self, source=language, also=()).count(split)
         if self.has_documents(split):
             self.documents(split)
 

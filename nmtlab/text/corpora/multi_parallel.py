@@ -16,7 +16,10 @@ Line = tuple[str, ...]
 
 
 def join_languages(
-    folder: Path | str, parts: Sequence[ParallelCorpus], most: Mapping[str, int] | None = None
+    folder: Path | str,
+    parts: Sequence[ParallelCorpus],
+    most: Mapping[str, int] | None = None,
+    allow_missing: bool = False,
 ) -> ImportReport:
     """Write the corpus `folder` atomically: the sentences whose target side all parts have, in every language.
 
@@ -31,6 +34,8 @@ def join_languages(
         folder: must not exist.
         parts: corpora in different source languages, with the same target language.
         most: split -> maximum number of lines (0 or missing: all).
+        allow_missing: also write the sentences that only some parts have, with a blank line in the other languages;
+            those of the first part come first.
 
     Returns:
         Target sentences kept and dropped, each counted once, by split and reason. `options` has `languages`, the
@@ -45,12 +50,13 @@ def join_languages(
     languages = [*(part.source for part in parts), parts[0].target]
     report = ImportReport("join", {"parts": [part.name for part in parts]}, languages[0], languages[-1])
     report.options |= {"languages": languages, **wanted, "dropped_pairs": {}}
+    report.options |= {"allow_missing": True} if allow_missing else {}
     held_out: set[bytes] = set()
     with new_folder(folder) as temporary:
         for split in ("test", "dev", "train"):
-            lines = list(without_leaks(_common(parts, split, report), held_out, report.dropped[split]))
+            lines = list(without_leaks(_together(parts, split, report), held_out, report.dropped[split]))
             # Before the selection: what is held out must not depend on how much of it is kept.
-            held_out |= sentence_digests(lines) if split != "train" else set()
+            held_out |= sentence_digests(lines) - {digest("")} if split != "train" else set()
             lines = _chosen(lines, wanted[split], report.dropped[split])
             _write(temporary, split, languages, lines)
             report.kept[split] = len(lines)
@@ -83,8 +89,20 @@ def _check(parts: Sequence[ParallelCorpus]) -> None:
         sources[part.source] = part
 
 
-def _common(parts: Sequence[ParallelCorpus], split: str, report: ImportReport) -> Iterator[Line]:
-    """Yield the lines of the target sentences that all parts have, in the order of the first; count the others."""
+def _together(parts: Sequence[ParallelCorpus], split: str, report: ImportReport) -> Iterator[Line]:
+    """Yield the lines of the target sentences that all parts have, in the order of the first; count the others.
+
+    With `allow_missing`, those of the sentences that any part has.
+    """
+    if report.options.get("allow_missing"):
+        with_split = [part if split in part.splits else None for part in parts]
+        every = set[bytes]().union(*(_targets(part, split, Counter()) for part in with_split if part))
+        found = [_translations(part, split, every) if part else {} for part in with_split]
+        for key in dict.fromkeys(key for of_part in found for key in of_part):
+            pairs = [of_part.get(key) for of_part in found]
+            (target,) = {pair[1] for pair in pairs if pair}
+            yield *(pair[0] if pair else "" for pair in pairs), target
+        return
     if not all(split in part.splits for part in parts):
         read = set().union(*(_targets(part, split, Counter()) for part in parts if split in part.splits))
         report.dropped[split][UNCOMMON] += len(read)

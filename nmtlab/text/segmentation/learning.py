@@ -12,7 +12,8 @@ import numpy as np
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
-from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.corpora.corpus import Pair, ParallelCorpus, Row
+from nmtlab.text.corpora.lines import is_blank
 from nmtlab.text.segmentation.annotation import Notes, bare
 from nmtlab.text.segmentation.byte_pieces import Bytes
 from nmtlab.text.segmentation.length_bins import length_edges
@@ -34,6 +35,19 @@ BLOCK = 10_000
 _MAX_SENTENCES = {"word": 1_000_000, "bpe": 500_000, "unigram": 150_000}
 
 
+def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Row]:
+    """Yield the training rows with a target and at least one source; see `usable_pairs`, which these are with one."""
+    limits = Limits(max_words)
+    for row in corpus.rows("train"):
+        *sources, target = row
+        present = [source for source in sources if not is_blank(source)] or [""]
+        reasons = (rejection_reason((source, target), limits) for source in present)
+        if reason := next(filter(None, reasons), ""):
+            skipped[reason] += 1
+        else:
+            yield row
+
+
 def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Pair]:
     """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in `skipped`."""
     limits = Limits(max_words)
@@ -44,9 +58,13 @@ def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) 
             yield pair
 
 
-def beyond_token_limits(settings: TextSettings, source: Sequence[int], target: Sequence[int]) -> str:
-    """Return why a training pair of ids, EOS last, is too long in tokens, or an empty string; EOS is not counted."""
-    if settings.max_subwords and max(len(source), len(target)) - 1 > settings.max_subwords:
+def beyond_token_limits(settings: TextSettings, *row: Sequence[int]) -> str:
+    """Return why a training row of ids, target last, EOS the last of each, is too long in tokens, or an empty string.
+
+    EOS is not counted.
+    """
+    target = row[-1]
+    if settings.max_subwords and max(map(len, row)) - 1 > settings.max_subwords:
         return "too many subwords"
     if settings.max_target_tokens and len(target) - 1 > settings.max_target_tokens:
         return "too many target tokens"
@@ -70,17 +88,23 @@ def sample(items: Iterable[T], count: int, most: int) -> Iterator[T]:
 
 
 def count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:
-    """Return the number of `usable_pairs`.
+    """Return the number of `usable_rows`.
 
     Raises:
-        CorpusError: no pair is usable.
+        CorpusError: no row is usable.
     """
     skipped: Counter[str] = Counter()
-    count = sum(1 for _ in usable_pairs(corpus, settings.max_words, skipped))
+    count = sum(1 for _ in usable_rows(corpus, settings.max_words, skipped))
     if not count:
         reasons = ", ".join(f"{fallen:,} {reason}" for reason, fallen in sorted(skipped.items()))
         raise CorpusError(f"{corpus.folder}: train has no usable pair ({reasons})", "add text, or raise text.max_words")
     return count
+
+
+def count_missing(settings: TextSettings, corpus: ParallelCorpus) -> int:
+    """Return the number of blank sources in `usable_rows`, which stand for missing ones if there are several."""
+    rows = usable_rows(corpus, settings.max_words, Counter()) if corpus.also else ()
+    return sum(sum(map(is_blank, row[:-1])) for row in rows)
 
 
 def learn_tokenizers(
@@ -99,12 +123,13 @@ def learn_tokenizers(
     most = _MAX_SENTENCES[settings.segmentation]
     transliterate = transliterator(settings.transliteration)
 
-    def sampled(count: int) -> Iterator[Pair]:
-        for source, target in sample(_all_usable(settings, corpora), usable, count):
-            yield transliterated(source, transliterate) if transliterate else source, target
+    def sampled(count: int) -> Iterator[Row]:
+        for *sources, target in sample(_all_usable(settings, corpora), usable, count):
+            present = [one for one in sources if not is_blank(one)]
+            yield *(transliterated(one, transliterate) if transliterate else one for one in present), target
 
-    sources = (source for source, _ in sampled(most))
-    targets = (target for _, target in sampled(most))
+    sources = (source for row in sampled(most) for source in row[:-1])
+    targets = (row[-1] for row in sampled(most))
     if settings.segmentation == "word":
         languages = _one_language_a_side(corpora)
         return _words(languages[0], settings, sources), _words(languages[1], settings, targets)
@@ -128,9 +153,9 @@ def extended_tokenizers(
     source, target = (Subwords(tokenizer.to_bytes()) for tokenizer in tokenizers)
     letters: tuple[set[str], set[str]] = set(), set()
     sides = source_tokenizer(settings, source), target
-    for pair in _all_usable(settings, corpora):
-        for found, tokenizer, sentence in zip(letters, sides, pair, strict=True):
-            found.update(tokenizer.normalised(sentence))
+    for *sources, target_sentence in _all_usable(settings, corpora):
+        for found, tokenizer, sentences in zip(letters, sides, (sources, [target_sentence]), strict=True):
+            found.update(*map(tokenizer.normalised, sentences))
     if settings.joint:
         source = target = source.with_letters(letters[0] | letters[1])
     else:
@@ -237,12 +262,12 @@ def annotating(
     return replace(annotated, vocabulary=replace(source.vocabulary, counts=counts))
 
 
-def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Pair]:
-    return chain.from_iterable(usable_pairs(corpus, settings.max_words, Counter()) for corpus in corpora)
+def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Row]:
+    return chain.from_iterable(usable_rows(corpus, settings.max_words, Counter()) for corpus in corpora)
 
 
 def _one_language_a_side(corpora: Sequence[ParallelCorpus]) -> tuple[str, str]:
-    sides = {corpus.source for corpus in corpora}, {corpus.target for corpus in corpora}
+    sides = {code for corpus in corpora for code in corpus.sources}, {corpus.target for corpus in corpora}
     for name, languages in zip(("source", "target"), sides, strict=True):
         if len(languages) > 1:
             raise RecipeError(
@@ -261,7 +286,7 @@ def _words(language: str, settings: TextSettings, lines: Iterator[str]) -> Words
 
 def _word_vocabularies(
     settings: TextSettings,
-    pairs: Iterable[Pair],
+    pairs: Iterable[Row],
     tokenizers: tuple[Tokenizer, Tokenizer],
     tags: tuple[Mapping[str, int], Mapping[str, int]],
 ) -> tuple[Vocabulary, Vocabulary]:
@@ -312,17 +337,21 @@ def _counted_by_language(
     """Return the subword counts of each side by language."""
     counts: tuple[LanguageCounts, LanguageCounts] = ({}, {})
     for corpus in corpora:
-        found = _counted(_all_usable(settings, [corpus]), *tokenizers)
-        for of_side, language, more in zip(counts, corpus.direction, found, strict=True):
-            of_side[language] = of_side.get(language, 0) + more
+        sides = [tokenizers[0]] * len(corpus.sources), tokenizers[1]
+        *sources, target = _counted(_all_usable(settings, [corpus]), *sides)
+        for of_side, languages, found in ((counts[0], corpus.sources, sources), (counts[1], [corpus.target], [target])):
+            for language, more in zip(languages, found, strict=True):
+                of_side[language] = of_side.get(language, 0) + more
     return counts
 
 
-def _counted(pairs: Iterable[Pair], source: _Numbered, target: _Numbered) -> tuple[np.ndarray, np.ndarray]:
-    """Return the subword counts of each side, each `(size,)` int64."""
-    counts = np.zeros(len(source.types), dtype=np.int64), np.zeros(len(target.types), dtype=np.int64)
-    for block in blocks(pairs):
-        for count, side, lines in zip(counts, (source, target), zip(*block, strict=True), strict=True):
-            ids = np.fromiter(chain.from_iterable(side.ids(lines)), dtype=np.int64)
+def _counted(rows: Iterable[Row], sources: Sequence[_Numbered], target: _Numbered) -> list[np.ndarray]:
+    """Return the subword counts of each source and of the target, each `(size,)` int64; blank lines have none."""
+    sides = (*sources, target)
+    counts = [np.zeros(len(side.types), dtype=np.int64) for side in sides]
+    for block in blocks(rows):
+        for count, side, lines in zip(counts, sides, zip(*block, strict=True), strict=True):
+            present = [line for line in lines if not is_blank(line)]
+            ids = np.fromiter(chain.from_iterable(side.ids(present)), dtype=np.int64)
             count += np.bincount(ids, minlength=len(count))
     return counts

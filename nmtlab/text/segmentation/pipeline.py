@@ -14,6 +14,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.annotation import NOTE_TAGS
 from nmtlab.text.segmentation.learning import (
     annotating,
+    count_missing,
     count_usable,
     extended_tokenizers,
     learn_tokenizers,
@@ -23,7 +24,15 @@ from nmtlab.text.segmentation.learning import (
 from nmtlab.text.segmentation.length_bins import bin_of, length_tags, usual_bin
 from nmtlab.text.segmentation.pipeline_files import MANIFEST, counted_files, files_of, read_counted, read_files
 from nmtlab.text.segmentation.side import LanguageCounts, Side
-from nmtlab.text.segmentation.tags import M2M_FORM, language_tag, leading_tag, tagged_language, tags_before, tags_for
+from nmtlab.text.segmentation.tags import (
+    M2M_FORM,
+    NULL,
+    language_tag,
+    leading_tag,
+    tagged_language,
+    tags_before,
+    tags_for,
+)
 from nmtlab.text.segmentation.tokenizers import MAX_TOKENS
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
@@ -88,8 +97,10 @@ class Pipeline:
         for corpus in corpora:
             pairs = count_usable(settings, corpus)
             usable += pairs
+            missing = count_missing(settings, corpus)
             before = tags_before(_named_language(settings, corpus.target), corpus.origin, tuple(tags))
-            tags |= {tag: tags[tag] + pairs for tag in before}
+            tags |= {tag: tags[tag] + pairs * len(corpus.sources) - missing for tag in before}
+            tags |= {NULL: tags[NULL] + missing} if missing else {}
         if reused:
             tokenizers = extended_tokenizers(settings, corpora, (reused.source.tokenizer, reused.target.tokenizer))
         else:
@@ -100,7 +111,8 @@ class Pipeline:
             edges, pairs_of_bins = length_bins(settings, corpora, tokenizers, reused.length_edges if reused else ())
             tags |= dict(zip(length_tags(settings.length_bins), pairs_of_bins, strict=True))
         vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
-        sources, targets = (tuple(dict.fromkeys(codes)) for codes in zip(*(c.direction for c in corpora), strict=True))
+        sources = tuple(dict.fromkeys(code for corpus in corpora for code in corpus.sources))
+        targets = tuple(dict.fromkeys(corpus.target for corpus in corpora))
         source = Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0])
         if settings.annotate:
             source = annotating(settings, corpora, source, tokenizers[1], suggestions or {})
@@ -297,13 +309,19 @@ class Pipeline:
         return _short_enough(self.source.encode(lines, self._tags(language, origin)), lines)
 
     def encode_pairs(
-        self, sources: Sequence[str], targets: Sequence[str], language: str = "", origin: str = ""
-    ) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the ids of pairs as they are learned: the length token of a source is that of its target's length.
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        language: str = "",
+        origin: str = "",
+        more: Sequence[Sequence[str]] = (),
+    ) -> tuple[list[list[int]], ...]:
+        """Return the ids of sources, targets and further sources as they are learned: a length token is the target's.
 
-        Arguments and errors as of `encode_source` and `encode_target`.
+        Arguments and errors as of `encode_sources` and `encode_target`.
         """
-        rows = self.encode_source(sources, language, origin), self.encode_target(targets)
+        first, *others = self.encode_sources([sources, *more], language, origin)
+        rows = first, self.encode_target(targets), *others
         if self.length_edges:
             tags = self.source.vocabulary.tag_ids(length_tags(self.settings.length_bins))
             before = len(self._tags(language, origin))  # the length token is the last of them
@@ -318,14 +336,29 @@ class Pipeline:
         before = len(self._tags(language, origin))
         return sum(self.source.annotated(line, before).left_out for line in lines) if self.source.notes else 0
 
-    def encode_filled(self, lines: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """Return the places of the source sentences that are not blank, from 0, and their ids as of `encode_source`.
+    def encode_sources(
+        self, sources: Sequence[Sequence[str]], language: str = "", origin: str = ""
+    ) -> list[list[list[int]]]:
+        """Return the ids of the sentences of each source; a blank one is `<NULL>` if there are several sources.
 
-        A line is also blank if the normalisation of an imported model's subwords leaves nothing of it.
+        Args:
+            sources: the lines of each; line n of all is translated together.
+            language, origin: as of `encode_source`.
+
+        Raises:
+            RunError: there are several sources, but the pipeline was learned with one; or as `encode_source`.
         """
-        encoded = self.encode_source(lines)
-        filled = [place for place, ids in enumerate(encoded) if len(ids) > 1]
-        return filled, [encoded[place] for place in filled]
+        return self._without_gaps([self.encode_source(lines, language, origin) for lines in sources])
+
+    def encode_filled(self, *sources: Sequence[str]) -> tuple[list[int], list[list[list[int]]]]:
+        """Return the places of the lines that are not blank in all sources, from 0, and the ids of each source there.
+
+        The ids are as of `encode_sources`. A line is also blank if the normalisation of an imported model's subwords
+        leaves nothing of it.
+        """
+        encoded = [self.encode_source(lines) for lines in sources]
+        filled = [place for place, row in enumerate(zip(*encoded, strict=True)) if any(len(ids) > 1 for ids in row)]
+        return filled, self._without_gaps([[side[place] for place in filled] for side in encoded])
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of target sentences, each ended by EOS; a blank line is EOS alone.
@@ -351,6 +384,19 @@ class Pipeline:
         words, indices = self.source.words(text, len(tags))
         return words, [*([-1] * len(tags)), *indices] if indices else []
 
+    def words_of_sources(self, texts: Sequence[str], language: str = "") -> tuple[list[str], list[int]]:
+        """Return the words of the sentences of all sources, and the index of the word of each token but the last EOS.
+
+        The EOS of the others, their tags, and what stands for a missing sentence belong to no word and have index -1.
+        """
+        words: list[str] = []
+        indices: list[int] = []
+        for text in texts:
+            of_text, places = self.source_words(text, language)
+            indices += [-1] * bool(indices) + [place if place < 0 else len(words) + place for place in places or [-1]]
+            words += of_text
+        return words, indices
+
     def _files(self) -> dict[str, bytes]:
         learned = self.learned or self
         sides = learned.source, learned.target
@@ -373,6 +419,15 @@ class Pipeline:
             )
             remedy = option if len(known) > 1 else f"the run {'reads' if own else 'writes'} {known[0]} alone"
             raise RunError(f"text that begins with {tag!r}: nmtlab adds the language's tag", f"remove it; {remedy}")
+
+    def _without_gaps(self, encoded: list[list[list[int]]]) -> list[list[list[int]]]:
+        """Return the ids of the sentences of several sources, with `<NULL>` for the blank ones; of one, as they are."""
+        if len(encoded) == 1:
+            return encoded
+        if NULL not in self.source.vocabulary.tags:
+            raise RunError(f"{len(encoded)} sources, and the run reads one", "choose a run with corpus.also_sources")
+        missing = [*self.source.vocabulary.tag_ids([NULL]), EOS]
+        return [[ids if len(ids) > 1 else missing for ids in side] for side in encoded]
 
     def _tags(self, language: str, origin: str = "") -> list[str]:
         """Return the tags of a source sentence to be translated into `language`."""

@@ -17,6 +17,10 @@ MARIAN_FORM, M2M_FORM, NLLB_FORM = ">>{}<<", "__{}__", "{}"
 _NLLB_TAG = r"[a-z]{3}_[A-Z][a-z]{3}(?!\S)"
 
 
+NULL = "<NULL>"
+"""Stands for the sentence of a source that is missing (Nishimura et al. 2018)."""
+
+
 def language_tag(language: str, form: str = FORM) -> str:
     """Return the tag of a language, by default that of a target language of Johnson et al. (2017)."""
     return form.replace("{}", language)
@@ -54,8 +58,12 @@ def tags_before(language: str, origin: str, known: Sequence[str], form: str = FO
 
 
 def tags_for(corpora: Sequence[ParallelCorpus], by_language: bool = True) -> tuple[str, ...]:
-    """Return the tags that corpora need together: of origins and, `by_language`, of target languages if several."""
+    """Return the tags that corpora need together.
+
+    They are those of origins, of target languages if there are several and `by_language`, and of missing sources.
+    """
     languages = list(dict.fromkeys(corpus.target for corpus in corpora))
     origins = list(dict.fromkeys(corpus.origin for corpus in corpora if corpus.origin))
     tagged = languages if by_language and len(languages) > 1 else []
-    return (*map(language_tag, tagged), *map(origin_tag, origins))
+    missing = [NULL] if any(corpus.also for corpus in corpora) else []
+    return (*map(language_tag, tagged), *map(origin_tag, origins), *missing)

@@ -12,7 +12,14 @@ from nmtlab.analysis.metrics import find_metric
 from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
-from nmtlab.grids.declared.corpora import CopiedCorpus, Directed, ExternalCorpus, NoisyCorpus, TranslatedCorpus
+from nmtlab.grids.declared.corpora import (
+    ConcatenatedCorpus,
+    FirstPairs,
+    MultiParallelCorpus,
+    SyntheticCorpus,
+    SyntheticFamily,
+    ToyCorpus,
+)
 from nmtlab.grids.declared.declaration import Scale, Setup, Table
 from nmtlab.grids.declared.labels import labelled, text_label
 from nmtlab.grids.results.summary import summary
@@ -74,12 +81,10 @@ def child_sizes(scale: Scale) -> Mapping[str, tuple[str, int]]:
     Rows whose number of training pairs is not declared are left out: those with all pairs of their text.
     """
     sizes = {}
+    declared = ConcatenatedCorpus | MultiParallelCorpus | SyntheticCorpus | SyntheticFamily | ToyCorpus | FirstPairs
     for row in CHILD_SIZE.rows:
         setup = row.at[scale]
-        undeclared = ExternalCorpus | Directed | TranslatedCorpus | CopiedCorpus | NoisyCorpus
-        if not isinstance(setup, Setup) or isinstance(setup.corpus, undeclared):
-            continue
-        if setup.corpus.train:
+        if isinstance(setup, Setup) and isinstance(setup.corpus, declared) and setup.corpus.train:
             sizes[row.name] = (text_label(setup.corpus), setup.corpus.train)
     return sizes
 
