@@ -31,7 +31,13 @@ class SeparateGlobalAttention(nn.Module):
         return of_source([part.keys for part in self.parts], memory, segments), memory
 
     def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, imposed: Tensor | None = None
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+        imposed: Tensor | None = None,
+        temperature: float = 1.0,
     ) -> tuple[Tensor, Tensor]:
         """Return the contexts, (B, Q, M D), and the weights, (B, Q, S), which add up to 1 in each source.
 
@@ -39,7 +45,7 @@ class SeparateGlobalAttention(nn.Module):
         """
         contexts, weights = [], []
         for part, seen in zip(self.parts, mask.split(1, dim=1), strict=True):
-            context, of_source = part(queries, keys, values, seen, only(imposed, seen))
+            context, of_source = part(queries, keys, values, seen, only(imposed, seen), temperature)
             contexts.append(context)
             weights.append(of_source)
         return torch.cat(contexts, dim=-1), torch.stack(weights).sum(0)
@@ -64,10 +70,16 @@ class FlatGlobalAttention(nn.Module):
         return keys, of_source(list(self.values), memory, segments)
 
     def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, imposed: Tensor | None = None
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+        imposed: Tensor | None = None,
+        temperature: float = 1.0,
     ) -> tuple[Tensor, Tensor]:
         """Return the context, (B, Q, D), and the weights, (B, Q, S); arguments as of `GlobalAttention.forward`."""
-        return self.parts[0](queries, keys, values, mask, imposed)
+        return self.parts[0](queries, keys, values, mask, imposed, temperature)
 
 
 class SeparateAttention(nn.Module):

@@ -14,11 +14,18 @@ TARGET = np.array([[10, 11, EOS, PAD], [12, EOS, PAD, PAD], [13, 14, 15, EOS]])
 MORE = {
     "origin": np.array([0, 2, 1]), "weight": np.array([1.0, 0.5, 2.0], dtype=np.float32),
     "source_language": "uz", "target_language": "en", "links": np.arange(36).reshape(3, 4, 3) % 5 == 0,
+    "more_sources": (np.array([[16, EOS], [17, EOS], [18, EOS]]), np.array([[19, EOS], [EOS, PAD], [20, EOS]])),
 }  # fmt: skip
 
 
 def full() -> Batch:
     return batch_of(SOURCE, TARGET, **MORE)
+
+
+def arrays_of(batch: Batch, name: str) -> tuple:
+    """Return a field's arrays, of further sources one each."""
+    value = getattr(batch, name)
+    return value if isinstance(value, tuple) else (value,)
 
 
 def test_the_decoder_reads_what_it_has_predicted_one_place_before():
@@ -33,15 +40,15 @@ def test_every_field_is_in_the_batch_that_these_tests_cut():
 def test_no_field_is_lost_or_mixed_up_where_a_batch_is_cut():
     cut = full().cut(slice(1, None, 2))
     for field in fields(Batch):
-        whole, part = getattr(full(), field.name), getattr(cut, field.name)
-        assert part == whole if isinstance(whole, str) else np.array_equal(part, whole[1::2])
+        for whole, part in zip(arrays_of(full(), field.name), arrays_of(cut, field.name), strict=True):
+            assert part == whole if isinstance(whole, str) else np.array_equal(part, whole[1::2])
 
 
 def test_a_batch_is_moved_to_a_device_with_every_field():
     moved = on_device(full())
     for field in fields(Batch):
-        before, after = getattr(full(), field.name), getattr(moved, field.name)
-        assert after == before if isinstance(before, str) else torch.equal(after, torch.from_numpy(before))
+        for before, after in zip(arrays_of(full(), field.name), arrays_of(moved, field.name), strict=True):
+            assert after == before if isinstance(before, str) else torch.equal(after, torch.from_numpy(before))
     assert on_device(replace(full(), weight=None)).weight is None
 
 
