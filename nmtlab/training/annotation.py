@@ -54,6 +54,12 @@ def lexicon_run(settings: TextSettings, workspace: Workspace) -> Run | None:
     return open_run(settings.annotate_from, workspace) if is_run else None
 
 
+def without_folder(settings: TextSettings) -> TextSettings:
+    """Return settings as a run keeps them: of a file that suggests, which is in the run, only the name."""
+    name = Path(settings.annotate_from).name if settings.annotate_from.endswith(".tsv") else settings.annotate_from
+    return settings.model_copy(update={"annotate_from": name})
+
+
 def aligned_words(settings: TextSettings, texts: Sequence[ParallelCorpus]) -> dict[str, str]:
     """Return the most probable translation of each source word of some training texts, of which the words are aligned.
 

@@ -25,7 +25,7 @@ from nmtlab.text.corpora.corpus import Direction, ParallelCorpus, languages_in
 from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.training.annotation import lexicon_run, suggestions_for
+from nmtlab.training.annotation import lexicon_run, suggestions_for, without_folder
 from nmtlab.training.cost import check_fits
 from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.lexicon import learned_lexicon
@@ -291,6 +291,7 @@ def _create(
         pipeline = pipeline.recounted(*counts_in(pipeline, *trained))
     else:
         suggestions = suggestions_for(recipe.text, trained, workspace)
+        recipe = recipe.model_copy(update={"text": without_folder(recipe.text)})
         before = parent.pipeline if parent else None
         pipeline = Pipeline.learn(recipe.text, *trained, also=also, parent=before, suggestions=suggestions)
     if teacher:

@@ -43,6 +43,8 @@ def test_a_file_suggests_at_training_and_search_and_the_run_keeps_it(corpus, wor
     write_lines(path := tmp_path / "words.tsv", ["fels\trock", "hund\tdog", "bach\triver"])
     run = train("whole", annotated(str(path)), corpus, workspace)
     path.unlink()
+    kept = [run.folder / name for name in ("recipe.toml", "vocabulary/pipeline.json")]
+    assert all('words.tsv"' in file.read_text() and str(tmp_path) not in file.read_text() for file in kept)
     moved = Run(shutil.move(run.folder, tmp_path / "elsewhere"))
     assert moved.pipeline.source_pieces("der fels und hund bach")[1:] == [
         "fels", "<note>", "rock", "</note>", "und", "hund", "bach", "<note>", "river", "</note>",

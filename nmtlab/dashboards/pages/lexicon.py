@@ -25,6 +25,8 @@ from nmtlab.analysis.lexical.lexicon import (
     table_translations,
     telling_word,
 )
+from nmtlab.analysis.lexical.rare_words import RAREST
+from nmtlab.analysis.lexical.suggestions import SUGGESTIONS
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
@@ -57,7 +59,7 @@ PAGE = About(
         ("source", True): "Which translations has the lexical module learned?",
         ("source", False): "Which translations has the lexical module learned?",
     },
-    illustrates=("lexicon-precision",),
+    illustrates=("lexicon-precision", SUGGESTIONS, RAREST),
 )
 
 FIRST = ("small-tr-en.fixnorm-lex.s1",)
