@@ -54,7 +54,7 @@ def test_a_batch_is_moved_to_a_device_with_every_field():
 
 def test_tokens_are_counted_without_padding_and_as_often_as_their_pair_counts():
     for batch in (full(), on_device(full())):
-        assert (batch.rows, batch.source_tokens, batch.target_tokens) == (3, 8, 9)
+        assert (batch.rows, batch.source_tokens, batch.target_tokens) == (3, 19, 9)
         assert batch.counted_tokens == 3 * 1.0 + 2 * 0.5 + 4 * 2.0
         assert replace(batch, weight=None).counted_tokens == 9
         assert batch.source_mask.tolist() == [[True, True, True], [True, True, False], [True, True, True]]

@@ -97,6 +97,9 @@ def test_a_child_of_bytes_needs_a_parent_of_bytes(tiny_corpus):
     )
     with pytest.raises(RecipeError, match="set it to byte"):
         Pipeline.learn(TextSettings(vocabulary_size=50), tiny_corpus, parent=parent)
+    words = Pipeline.learn(TextSettings(segmentation="word"), tiny_corpus)
+    with pytest.raises(RecipeError, match="set it to word"):
+        Pipeline.learn(SETTINGS, tiny_corpus, parent=words)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
 """Is attention focused, and does it cover the source? Signs of a bad translation that need no reference.
 
-Three penalties of a translation of I tokens of a source of J, both without EOS, from its attention a (Rikters and
-Fishel 2017, *Confidence through Attention*):
-
-    coverage deviation   1/J Σ_j log(1 + (1 - Σ_i a_ij)²)
-    absentmindedness     -1/I Σ_i Σ_j a_ij log a_ij, the mean entropy of what a target token attends to, and
-                         -1/J Σ_j Σ_i â_ij log â_ij, that of what attends to a source token: â_ij = a_ij / Σ_i a_ij
+Penalties of a translation of I tokens of a source of J, both without EOS, from its attention a (Rikters and Fishel
+2017, *Confidence through Attention*). The coverage deviation is 1/J Σ_j log(1 + (1 - Σ_i a_ij)²). Absentmindedness is
+-1/I Σ_i Σ_j a_ij log a_ij, the mean entropy of what a target token attends to, and -1/J Σ_j Σ_i â_ij log â_ij, that of
+what attends to a source token, where â_ij = a_ij / Σ_i a_ij.
 """
 
 import numpy as np

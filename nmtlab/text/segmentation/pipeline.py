@@ -451,7 +451,7 @@ def _named_language(settings: TextSettings, target: str) -> str:
 
 
 def _check_learned(settings: TextSettings, parent: "Pipeline | None", has_suggestions: bool) -> None:
-    """Raise an error if a pipeline is to be learned with an imported model's subwords, or lacks suggestions."""
+    """Raise an error if a pipeline is an imported model's, lacks suggestions, or does not go with its parent's."""
     if settings.annotate and not has_suggestions:
         raise RecipeError(
             f"text.annotate = {settings.annotate}: nothing is suggested for rare words here", "set it to 0"
@@ -461,21 +461,28 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None", has_sugges
             "text.segmentation = 'imported': such subwords come with a model and are not learned",
             "choose bpe or unigram",
         )
-    if parent is not None and settings.segmentation != "word" and settings.length_bins != parent.settings.length_bins:
-        raise RecipeError(
-            f"text.length_bins = {settings.length_bins}: the parent has {parent.settings.length_bins} length tokens",
-            f"set it to {parent.settings.length_bins}",
-        )
-    if parent is not None and parent.settings.segmentation == "imported":
+    if parent is not None:
+        _check_reused(settings, parent)
+
+
+def _check_reused(settings: TextSettings, parent: "Pipeline") -> None:
+    """Raise an error if the types of a parent's pipeline cannot be those of a child's."""
+    ours, theirs = settings, parent.settings
+    if theirs.segmentation == "imported":
         raise RunError(
             "an imported model's subwords do not extend", "go on from it with its own: nmtlab train CORPUS --from RUN"
         )
-    ours, theirs = settings.segmentation, parent.settings.segmentation if parent else ""
-    if parent is not None and "byte" in (ours, theirs) and "word" not in (ours, theirs) and ours != theirs:
-        problem = f"text.segmentation = {ours!r}: a child has its parent's types, which are of {theirs!r}"
-        raise RecipeError(problem, f"set it to {theirs}")
-    if parent is not None and parent.source.vocabulary.added_tags:
+    if parent.source.vocabulary.added_tags:
         raise RunError("the parent was given a tag later", "go on from it: nmtlab train CORPUS --from RUN")
+    if ours.segmentation == "word":
+        return  # words are learned anew
+    kinds = ours.segmentation, theirs.segmentation
+    if "byte" in kinds and kinds[0] != kinds[1]:
+        problem = f"text.segmentation = {kinds[0]!r}: a child has its parent's types, which are of {kinds[1]!r}"
+        raise RecipeError(problem, f"set it to {kinds[1]}")
+    if ours.length_bins != theirs.length_bins:
+        problem = f"text.length_bins = {ours.length_bins}: the parent has {theirs.length_bins} length tokens"
+        raise RecipeError(problem, f"set it to {theirs.length_bins}")
 
 
 def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:
