@@ -44,8 +44,9 @@ class Curriculum:
         return min(1.0, math.sqrt((number + 1) / self.passes))
 
     def ready(self, pairs: np.ndarray, number: int) -> np.ndarray:
-        """Return those of some pairs that are in a pass; the easiest one is in each."""
-        return pairs[self.ranks[pairs] <= max(self.competence(number), self.ranks.min())]
+        """Return those of some pairs that are in a pass; the easiest one always is."""
+        ranks = self.ranks[pairs]
+        return pairs[ranks <= max(self.competence(number), ranks.min())]
 
 
 def _ranks(difficulty: np.ndarray) -> np.ndarray:
