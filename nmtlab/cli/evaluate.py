@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmtlab.analysis.access.ceiling import word_ceiling
-from nmtlab.analysis.access.needs import overlap_warning
+from nmtlab.analysis.access.needs import DECODING, check_needs, overlap_warning
 from nmtlab.analysis.comparison.compared import Given
 from nmtlab.analysis.comparison.files import ScoredText, read_translations, text_of_split
 from nmtlab.cli.answer import Answer, Json, print_answer
@@ -159,8 +159,9 @@ def evaluate(
         remedy = "leave out file, corpus, references, scores of sentences and languages"
         raise NmtlabError("--all-directions: scores a run on all its corpora", remedy)
     if contrast:
-        if corpus or reference or segment_scores or all_directions or Path(run).is_file():
-            remedy = "leave out file, corpus, references, scores of sentences and --all-directions"
+        others = corpus, reference, segment_scores, all_directions, beam, ter, spbleu, Path(run).is_file()
+        if any(others):
+            remedy = "leave out file, corpus, references, scores, beam and --all-directions"
             raise NmtlabError("--contrast: scores a run on the pairs of its file", remedy)
         _print_contrast(run, contrast, source, target, set_, threads, json)
         return
@@ -200,6 +201,7 @@ def _print_contrast(
     from nmtlab.grids.results.shares import wilson
     from nmtlab.systems import open_system
 
+    check_needs(run, DECODING)
     pairs = read_contrasts(path)
     found = contrasts(open_system(run, recipe.search, machine=recipe.machine), pairs)
     correct, accuracy = int(found["correct"].sum()), float(found["correct"].mean())

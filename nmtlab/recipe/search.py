@@ -35,7 +35,7 @@ class SearchSettings(Section):
     """Open hypotheses are dropped whose score is lower than the best by more than this (0: none is)."""
 
     per_parent: int = Field(0, ge=0, le=100_000)
-    """Most hypotheses that go on from the same one at a step (0: as many as the beam holds)."""
+    """Most hypotheses that go on from the same one at a step after the first (0: as many as the beam holds)."""
 
     attention_temperature: float = Field(1.0, gt=0)
     """Divides the scores of attention to the source before their softmax: above 1 blurs it, below 1 sharpens it."""

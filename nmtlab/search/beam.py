@@ -150,7 +150,7 @@ def search_from(
         if seen is not None and record:
             slots = beam.tokens[..., -1], beam.log_prob, beam.score, beam.finished
             record_step(trees, beam.sentence, parents, *slots, attention=seen)
-        done = _terminated(beam, source_mask, settings, n_best)
+        done = _terminated(beam, source_mask, model.sources, settings, n_best)
         for row in done.nonzero().flatten().tolist():
             sentence = int(beam.sentence[row])
             results[sentence] = SearchResult(_hypotheses(beam, row, n_best, trees[sentence]), trees[sentence])
@@ -183,12 +183,14 @@ def _advance(
     imposed = constraints.imposed(beam.sentence, steps)
     log_probs, state, seen = model.step(state, last, record or beam.attended is not None, imposed)
     output_ids = state.output_ids
+    if settings.block_ngrams:
+        others = without_repeats(log_probs, output_ids, beam.tokens, settings.block_ngrams)
+        log_probs = torch.where(constraints.prescribes(beam.sentence, steps), log_probs, others)
     log_probs = constraints.constrain(output_ids, log_probs, beam.sentence, steps)
     if steps == 0 and not settings.allow_empty:
         log_probs = log_probs.masked_fill(output_ids == EOS, -math.inf)
-    if settings.block_ngrams:
-        log_probs = without_repeats(log_probs, output_ids, beam.tokens, settings.block_ngrams)
-    values, token = beam.continuations(log_probs, output_ids, settings.per_parent or settings.beam_size)  # (B, K, n)
+    children = (settings.per_parent if steps else 0) or settings.beam_size
+    values, token = beam.continuations(log_probs, output_ids, children)  # (B, K, n)
     # A finished hypothesis has a single continuation: itself.
     ended = beam.finished.unsqueeze(-1)
     stays = torch.arange(values.shape[-1], device=values.device) == 0
@@ -209,10 +211,11 @@ def _advance(
 
     columns = token.shape[-1]
     parents = best // columns
+    token = token.flatten(1).gather(1, best)
+    finished = beam.finished.gather(1, parents) | (token == EOS)
     if settings.prune_below:
         hopeless = score < score.amax(1, keepdim=True) - settings.prune_below
-        score = score.masked_fill(hopeless & ~beam.finished.gather(1, parents), -math.inf)
-    token = token.flatten(1).gather(1, best)
+        score = score.masked_fill(hopeless & ~finished, -math.inf)
     tokens = beam.tokens.take_along_dim(parents.unsqueeze(-1), dim=1)
     after = replace(
         beam.chosen(best, columns),
@@ -220,19 +223,20 @@ def _advance(
         log_prob=log_prob.gather(1, best).masked_fill(score == -math.inf, -math.inf),
         length=length.gather(1, best),
         score=score,
-        finished=beam.finished.gather(1, parents) | (token == EOS) | (score == -math.inf),
+        finished=finished | (score == -math.inf),
         attended=None if attended is None else attended.take_along_dim(parents.unsqueeze(-1), dim=1),
     )
     return parents, after, state, seen
 
 
-def _terminated(beam: BeamState, source_mask: Tensor, settings: SearchSettings, n_best: int) -> Tensor:
+def _terminated(beam: BeamState, source_mask: Tensor, sources: int, settings: SearchSettings, n_best: int) -> Tensor:
     """Return which sentences, (B,), are done: no open hypothesis can still enter their n best."""
     finished_scores = torch.where(beam.finished, beam.score, -math.inf)
     threshold = finished_scores.sort(dim=1, descending=True).values[:, min(n_best, finished_scores.shape[1]) - 1]
     upper_bound = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit)
     if settings.coverage:
-        upper_bound = upper_bound + settings.coverage * highest_coverage(settings, beam.limit, source_mask.unsqueeze(1))
+        most = sources * beam.limit  # a token can have an attention to each source
+        upper_bound = upper_bound + settings.coverage * highest_coverage(settings, most, source_mask.unsqueeze(1))
     upper_bound = upper_bound.masked_fill(beam.finished, -math.inf)
     cannot_win = (upper_bound.amax(1) <= threshold) & (threshold > -math.inf)
     return beam.finished.all(1) | cannot_win | (beam.tokens.shape[-1] >= beam.limit.squeeze(1))

@@ -42,6 +42,12 @@ class Constraints:
             return None
         return self.attention[:, sentence, step].unsqueeze(2)
 
+    def prescribes(self, sentence: Tensor, step: int) -> Tensor:
+        """Return whether the prefix gives the token of a step to some sentences, (B,): (B, 1, 1) bool."""
+        if self.prefix is None or step >= self.prefix.shape[1]:
+            return torch.zeros_like(sentence, dtype=torch.bool)[:, None, None]
+        return (self.prefix[sentence, step] != PAD)[:, None, None]
+
     def constrain(self, output_ids: Tensor, log_probs: Tensor, sentence: Tensor, step: int) -> Tensor:
         """Return log-probabilities, (B, K, C), lowered for penalised types, and -inf for what violates the prefix."""
         if self.penalised_ids is not None and step < self.penalised_ids.shape[1]:

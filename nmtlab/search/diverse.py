@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.models.interface import MemoryT, Searchable, StateT
+from nmtlab.models.interface import Memory, MemoryT, Searchable, StateT
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import last_layer
 from nmtlab.search.beam import beam_search
@@ -92,7 +92,7 @@ def _rescored(
     """Return hypotheses of one sentence, whose memory is repeated for each, with the model's scores of them."""
     target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(memory.lengths.device)
     forced = forced_decode(model, memory, target, language)
-    mask = memory.mask[0, : int(memory.lengths[0]) + 1].cpu()
+    mask = _attended_tokens(memory)[0].cpu()
     rescored = []
     for hypothesis, decoding in zip(hypotheses, forced, strict=True):
         length = len(hypothesis.tokens) + hypothesis.finished
@@ -105,3 +105,10 @@ def _rescored(
         kept = hypothesis.attention if record else None
         rescored.append(replace(hypothesis, log_prob=log_prob.item(), score=score, attention=kept))
     return rescored
+
+
+def _attended_tokens(memory: Memory) -> Tensor:
+    """Return which tokens of each sentence can be attended to, (B, tokens) bool; several sources follow each other."""
+    if memory.joint is None:
+        return memory.mask[:, : int(memory.lengths.max()) + 1]
+    return memory.joint.by_token(memory.mask.float()[None, :, None, None])[0, :, 0, 0] > 0

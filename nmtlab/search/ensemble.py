@@ -67,7 +67,7 @@ class Ensemble(Searchable[_Memories, _States]):
         mean: of probabilities: arithmetic, or geometric (of log-probabilities, renormalised).
 
     Raises:
-        RunError: the models produce different types, or one of them plans lengths.
+        RunError: the models produce different types, read different sources, or one of them plans lengths.
     """
 
     def __init__(self, models: Sequence[TranslationModel], mean: Mean = "arithmetic") -> None:
@@ -77,6 +77,10 @@ class Ensemble(Searchable[_Memories, _States]):
         if any(model.plans_length for model in self.models):
             raise RunError("ensemble: one of its runs plans lengths and generates no EOS", "leave that run out")
         self.sources = self.models[0].sources
+        if any(model.sources != self.sources for model in self.models):
+            raise RunError("ensemble: its runs read different numbers of sources", "choose runs of the same sources")
+        if self.sources > 1 and len({type(model) for model in self.models}) > 1:
+            raise RunError("ensemble: its runs of several sources are of two families", "choose runs of one family")
         self.attention_temperature = self.models[0].attention_temperature
         self.longest = min((model.longest for model in self.models if model.longest is not None), default=None)
 

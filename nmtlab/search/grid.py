@@ -94,12 +94,15 @@ def grid_search(
         record: keep attention and the whole search tree, the banks side by side.
 
     Raises:
-        RecipeError: the settings drop hypotheses that have yet to write their phrases.
+        RecipeError: the settings drop hypotheses that have yet to write their phrases, or may forbid a phrase.
     """
     if constraints.phrases is None or not constraints.phrases.any():
         return beam_search(model, memory, settings, n_best, record, constraints, language)
     if settings.prune_below:
         problem = f"search.prune_below = {settings.prune_below:g}: drops hypotheses that lack a word that must occur"
+        raise RecipeError(problem, "set it to 0")
+    if settings.block_ngrams:
+        problem = f"search.block_ngrams = {settings.block_ngrams}: may forbid a word that must occur"
         raise RecipeError(problem, "set it to 0")
     beam = start_beam(model, memory, settings, constraints)
     met = torch.zeros(*constraints.phrases.shape[:2], dtype=torch.long, device=model.device).unsqueeze(1)

@@ -77,10 +77,10 @@ def coverage_penalty(settings: SearchSettings, attention_sum: Tensor, source_mas
 def highest_coverage(settings: SearchSettings, limit: Tensor, source_mask: Tensor) -> Tensor:
     """Return an upper bound on the coverage of a translation: 0 by Wu et al., S log(N/S + β) by Li et al.
 
-    The attention of N tokens is N in all, and a sum of logarithms is highest where it is spread evenly.
+    A sum of logarithms is highest where the attention is spread evenly.
 
     Args:
-        limit: N, most tokens allowed, EOS included, (...).
+        limit: N, the most attention in all, (...): 1 for each token, EOS included, and each attention to a source.
         source_mask: (..., S) bool, False at padding.
     """
     if settings.coverage_form == "wu":

@@ -107,7 +107,7 @@ class OnlineModel:
 
     def _batch(self, pairs: Sequence[Pair]) -> Batch[np.ndarray]:
         pipeline, (sources, targets) = self.translator.pipeline, zip(*pairs, strict=True)
-        return batch_of(pad(pipeline.encode_source(sources)), pad(pipeline.encode_target(targets)))
+        return batch_of(*map(pad, pipeline.encode_pairs(sources, targets)))
 
 
 def adapted(

@@ -391,13 +391,18 @@ def parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:
 
 
 def naming(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
-    """Return a recipe with the name of the first training corpus and the languages of all."""
+    """Return a recipe with the name of the first training corpus and the languages of all.
+
+    Raises:
+        RecipeError: the recipe does not fit the languages.
+    """
     named = [
         settings.model_copy(update={"source": corpus.source, "target": corpus.target})
         for settings, corpus in zip(recipe.corpora, corpora, strict=True)
     ]
     first = named[0].model_copy(update={"name": corpora[0].name})
-    return recipe.model_copy(update={"corpus": first, "more_corpora": tuple(named[1:])})
+    named_recipe = recipe.model_copy(update={"corpus": first, "more_corpora": tuple(named[1:])})
+    return named_recipe.with_changes({})  # which checks what depends on the languages
 
 
 def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:

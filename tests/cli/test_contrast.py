@@ -3,10 +3,12 @@
 import json
 
 import pytest
+import torch
 from statsmodels.stats.proportion import proportion_confint
 
 from nmtlab.analysis.comparison.contrasts import contrasts, read_contrasts
 from nmtlab.cli.evaluate import Contrast
+from nmtlab.models.interface import output_index
 from nmtlab.systems import open_model
 
 PAIRS = [
@@ -32,11 +34,11 @@ def expected(run) -> list[bool]:
         scores = []
         for text in (right, wrong):
             ids = system.pipeline.source_ids(source), system.pipeline.target_ids(text)
-            memory = system.model.encode(system._padded([ids[0]]))
+            memory = system.model.encode(torch.tensor([ids[0]]))
             state, score = system.model.start(memory), 0.0
             for before, token in zip([1, *ids[1]], ids[1], strict=False):
-                step = system.model.step(state, system._padded([[before]]))
-                column = system.model.output_index(system._padded([[token]]))
+                step = system.model.step(state, torch.tensor([[before]]))
+                column = output_index(step.state.output_ids, torch.tensor([[token]]))
                 score, state = score + step.log_probs[0, 0, column].item(), step.state
             scores.append(score)
         found.append(scores[0] > scores[1])
@@ -77,6 +79,7 @@ def test_a_line_that_is_no_pair_is_named(nmtlab, pairs, line, problem):
 
 
 def test_an_empty_file_and_other_texts_are_refused(nmtlab, pairs):
-    assert "leave out" in nmtlab("evaluate", "whole", "--contrast", pairs, "--corpus", "tiny").err
+    for others in (("--corpus", "tiny"), ("--beam", 3), ("--ter",), ("--spbleu",)):
+        assert "leave out" in nmtlab("evaluate", "whole", "--contrast", pairs, *others).err
     pairs.write_text("")
     assert "empty" in nmtlab("evaluate", "whole", "--contrast", pairs).err

@@ -16,8 +16,11 @@ from nmtlab.models.interface import TranslationModel, on_device
 from nmtlab.models.parts import part
 from nmtlab.recipe import RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
+from nmtlab.search.diverse import diverse_beam_search
+from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.forced import forced_decode
 from nmtlab.search.greedy import greedy_search
+from nmtlab.search.scores import coverage_penalty, highest_coverage
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
 
@@ -348,3 +351,35 @@ def test_all_that_reads_a_source_is_part_of_the_encoder(name):
     model = model_of(MODELS[name])
     assert {part(name) for name, _ in model.named_parameters() if name.startswith("more_encoder")} <= {"encoder"}
     assert len(list(model.more_encoders)) == (1 if name.startswith("rnn") or "one encoder" not in name else 0)
+
+
+@every_model
+def test_no_translation_covers_its_sources_more_than_the_bound_says(name):
+    model, batch = model_of(MODELS[name]), pairs()
+    memory, settings = encoded(model, batch), SearchSettings(coverage=1.0, coverage_form="li", coverage_floor=0.1)
+    _, weights = stepwise(model, memory, batch)
+    attended = weights[-1].mean(2).sum(1)  # (B, S)
+    bound = highest_coverage(settings, torch.full((3,), model.sources * weights.shape[2]), memory.mask)
+    assert (coverage_penalty(settings, attended, memory.mask) <= bound + 1e-6).all()
+
+
+@every_model
+def test_groups_of_a_beam_are_scored_with_coverage_as_the_beam_is(name):
+    model, memory = model_of(MODELS[name]), encoded(model_of(MODELS[name]), pairs())
+    settings = SearchSettings(beam_size=2, coverage=0.3, score="log-prob", extra_length=1)
+    for one, (first,) in zip(
+        beam_search(model, memory, settings),
+        [result.hypotheses[:1] for result in diverse_beam_search(model, memory, settings, groups=2)],
+        strict=True,
+    ):
+        scores = {h.tokens: h.score for h in one.hypotheses}
+        assert first.score == pytest.approx(scores.get(first.tokens, first.score), abs=1e-5)
+
+
+def test_an_ensemble_has_one_family_and_the_same_number_of_sources():
+    both = model_of(MODELS["rnn joint"]), model_of(MODELS["transformer joint"])
+    with pytest.raises(RunError, match="its runs of several sources are of two families"):
+        Ensemble(both)
+    alone = model_of(MODELS["rnn joint"], sources=1)
+    with pytest.raises(RunError, match="its runs read different numbers of sources"):
+        Ensemble([both[0], alone])

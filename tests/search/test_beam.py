@@ -87,8 +87,8 @@ def plain_beam(model: ScriptedModel, source: tuple[int, ...], settings: SearchSe
     def score(slot):
         return score_of(settings, slot[1], max(1, len(slot[0])))
 
-    for _ in range(limit):
-        following = []
+    for step in range(limit):
+        following, most = [], (settings.per_parent if step else 0) or settings.beam_size
         for tokens, log_prob in slots:
             if tokens and tokens[-1] == EOS:
                 following.append((tokens, log_prob))
@@ -96,10 +96,10 @@ def plain_beam(model: ScriptedModel, source: tuple[int, ...], settings: SearchSe
             values = model.log_probs(source, tokens).tolist()
             types = model.output_ids.tolist()
             children = [((*tokens, t), log_prob + v) for t, v in zip(types, values, strict=True)]
-            following += sorted(children, key=lambda child: -child[1])[: settings.per_parent or settings.beam_size]
-        kept, ended = sorted(following, key=lambda slot: -score(slot))[: settings.beam_size], {*slots}
+            following += sorted(children, key=lambda child: -child[1])[:most]
+        kept = sorted(following, key=lambda slot: -score(slot))[: settings.beam_size]
         worst = score(kept[0]) - (settings.prune_below or math.inf)
-        slots = [slot for slot in kept if score(slot) >= worst or slot in ended]
+        slots = [slot for slot in kept if score(slot) >= worst or slot[0][-1] == EOS]
         if all(tokens[-1] == EOS for tokens, _ in slots):
             break
     finished = [slot for slot in slots if slot[0][-1] == EOS] or slots
@@ -279,3 +279,17 @@ def test_a_state_is_selected_by_sentence_and_slot():
     chosen = state.select(torch.tensor([[3, 3, 2]]))
     assert chosen.prefixes == [[(7,), (7,), (6,)]]
     assert isinstance(Step(torch.zeros(1), chosen, None), Step)
+
+
+def test_a_hypothesis_that_has_just_finished_is_not_dropped():
+    model = Fixed({(): {EOS: 0.1, 4: 0.9}, (4,): {4: 0.1, 5: 0.1, 6: 0.1, 7: 0.7}})
+    settings = SearchSettings(beam_size=3, score="log-prob", prune_below=0.5)
+    (result,) = beam_search(model, model.encode(source_of((4, EOS))), settings, n_best=3)
+    assert () in [hypothesis.tokens for hypothesis in result.hypotheses]
+
+
+def test_one_continuation_of_each_is_still_a_beam():
+    model = Fixed({(): {4: 0.6, 5: 0.4}, (4,): {6: 0.5, 7: 0.5}, (5,): {6: 1.0}})
+    settings = SearchSettings(beam_size=2, score="log-prob", per_parent=1)
+    (result,) = beam_search(model, model.encode(source_of((4, EOS))), settings, n_best=2)
+    assert [hypothesis.tokens for hypothesis in result.hypotheses] == [(5, 6), (4, 6)]

@@ -12,8 +12,10 @@ from nmtlab.models.build import ModelText, build_model
 from nmtlab.recipe import Recipe, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.blocking import without_repeats
+from nmtlab.search.constraints import Constraints
 from nmtlab.search.diverse import diverse_beam_search
 from nmtlab.search.forced import forced_decode
+from nmtlab.search.grid import grid_search
 from nmtlab.search.searches import Beam, usual_search
 from nmtlab.systems import open_model
 
@@ -109,3 +111,20 @@ def test_what_cannot_block_refuses():
         Recipe().with_changes({"model.plan_length": True, "search.block_ngrams": 3})
     with pytest.raises(RecipeError, match=r"search\.block_ngrams: CTranslate2"):
         check_search(SearchSettings(block_ngrams=3))
+
+
+def test_what_a_translation_begins_with_may_repeat_itself_but_not_what_follows(model):
+    prefix = torch.tensor([[4, 4, 4], [0, 0, 0]])
+    settings = SearchSettings(beam_size=3, block_ngrams=1, score="log-prob")
+    found = beam_search(model, model.encode(SOURCE), settings, constraints=Constraints(prefix=prefix))
+    for result, given in zip(found, ((4, 4, 4), ()), strict=True):
+        tokens = result.hypotheses[0].tokens
+        assert tokens[: len(given)] == given
+        assert len({*tokens[len(given) :]}) == len(tokens) - len(given)
+    assert 4 not in found[0].hypotheses[0].tokens[3:]
+
+
+def test_words_that_must_occur_are_refused(model):
+    constraints = Constraints(phrases=torch.tensor([[[4, 4]], [[5, 0]]]))
+    with pytest.raises(RecipeError, match="block_ngrams = 2: may forbid a word that must occur"):
+        grid_search(model, model.encode(SOURCE), SearchSettings(block_ngrams=2), constraints)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.counting import counted
 from nmtlab.text.segmentation.length_bins import bin_of, length_edges, length_tags, usual_bin
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.training.online import OnlineModel
 
 KINDS = {
     "words": TextSettings(segmentation="word", joint=False, length_bins=4),
@@ -75,6 +77,14 @@ def test_each_training_pair_has_the_token_of_its_bin_and_the_counts_agree(pipeli
     assert pipeline.source.vocabulary.counts[tags].tolist() == [expected.count(tag) for tag in tags]
     again = counted(pipeline, corpus)
     assert again.source.vocabulary.counts[tags].tolist() == [expected.count(tag) for tag in tags]
+
+
+def test_a_corrected_sentence_is_learned_with_the_token_of_its_length(pipeline, corpus):
+    pairs = list(corpus.pairs("train"))[:5]
+    one = SimpleNamespace(translator=SimpleNamespace(pipeline=pipeline))
+    rows, _ = pipeline.encode_pairs(*zip(*pairs, strict=True))
+    assert OnlineModel._batch(one, pairs).source[:, 0].tolist() == [row[0] for row in rows]
+    assert len({row[0] for row in rows}) > 1
 
 
 def test_a_source_without_a_target_asks_for_the_usual_bin_or_for_any(pipeline):

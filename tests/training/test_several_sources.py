@@ -229,3 +229,16 @@ def test_the_command_checks_the_lines_of_every_source(run, corpus, workspace, mo
     assert f"short: 2 lines, but the text has {len(german)}" in str(short.exception)
     more = translated(*["--also-source", str(tmp_path / "nl")] * 2)
     assert "run 'both' reads with its own nl" in str(more.exception)
+
+
+def test_corpora_of_different_sources_are_refused_before_a_run_is_made(recipe, corpus, workspace):
+    more = recipe.with_changes({"more_corpora": [{"name": "both", "source": "nl", "target": "en"}]})
+    with pytest.raises(RecipeError, match="every corpus needs the same sources"):
+        train("mixed", more, corpus, workspace)
+    assert not workspace.run_folder("mixed").exists()
+
+
+def test_a_source_that_is_not_given_is_missing(run, corpus):
+    source = lines_of(corpus)[0][0]
+    alone, blank = attention(run, source), attention(run, source, more=[""])
+    assert alone.equals(blank)

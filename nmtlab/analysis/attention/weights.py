@@ -29,7 +29,8 @@ def attention(system: RunOrSystem, source: str, target: str | None = None, more:
 
     Args:
         target: a translation to force; the system's own translation if not given.
-        more: the sentences of the other sources, if the system reads several; a blank one is missing.
+        more: the sentences of the other sources, if the system reads several; a blank one, or one that is not given,
+            is missing.
 
     Returns:
         A row for each pair of tokens in each head: `layer` and `head`, from 1; `target_position` and
@@ -156,6 +157,7 @@ def pieces_of(system: Translator, source: str, target: str | None = None, more: 
         CorpusError: the source sentence is blank.
     """
     pipeline = system.pipeline
+    more = [*more, *[""] * (system.model.sources - 1 - len(more))]
     filled, encoded = pipeline.encode_filled([source], *([sentence] for sentence in more))
     if not filled:
         raise CorpusError("source sentence: blank", "give a sentence")
