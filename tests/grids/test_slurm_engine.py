@@ -1,8 +1,6 @@
 """A grid as jobs of Slurm, with submitit's processes of this machine in their place: the same runs as locally."""
 
-import os
-import signal
-
+import psutil
 import pytest
 
 from nmtlab.errors import NmtlabError
@@ -41,7 +39,9 @@ def test_a_job_that_is_killed_is_a_problem_and_the_grid_can_be_run_again(grid, s
     def watch(event) -> None:
         events.append(event)
         if isinstance(event, CellEvent):
-            os.kill(int(event.event.what.removeprefix("job ")), signal.SIGKILL)
+            job = psutil.Process(int(event.event.what.removeprefix("job ")))
+            for process in (*job.children(recursive=True), job):  # else what the job has started ends its work
+                process.kill()
 
     (problem,) = run_grid([cell], space, on_slurm("local", 0.1), watch)
     assert problem.status == "failed"

@@ -5,14 +5,15 @@ The languages are artificial: their gold links, which no system and no aligner h
 
 from dataclasses import replace
 
+from nmtlab.grids.declared.corpora import Corpus
 from nmtlab.grids.declared.declaration import Column, Row, Setup, Table
 from nmtlab.thesis.tables.lexical_choice import QAA_EN, QAD_EN, SMALL_QAA, SMALL_QAD, WORDS
 from nmtlab.thesis.tables.lexical_choice import TIED as PLAIN
 
 
-def _artificial(row: Row, text: Setup) -> Row:
-    """Return a row with the text of the small scale at that of the thesis, which has no artificial one."""
-    return replace(row, at={**row.at, "thesis": text})
+def _artificial(row: Row, text: Corpus) -> Row:
+    """Return a row with the text of the small scale, by another name, at that of the thesis, which has none."""
+    return replace(row, at={**row.at, "thesis": Setup(replace(text, name=f"guided-{row.name}"))})
 
 
 def _guided(weight: float) -> Column:
@@ -27,7 +28,7 @@ def _guided(weight: float) -> Column:
 GUIDED_ATTENTION = Table(
     name="guided-attention",
     title="Attention guided by word links",
-    rows=(_artificial(QAA_EN, Setup(SMALL_QAA)), _artificial(QAD_EN, Setup(SMALL_QAD))),
+    rows=(_artificial(QAA_EN, SMALL_QAA), _artificial(QAD_EN, SMALL_QAD)),
     columns=(PLAIN, *map(_guided, (0.1, 0.5, 2.0))),
     metrics=("alignment-error", "test-bleu"),
     baseline=PLAIN.name,

@@ -47,14 +47,14 @@ def run(zoo, workspace) -> Run:
 
 
 def test_each_document_is_translated_as_by_a_copy_that_learns_from_it_alone(run, corpus):
-    found = ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=0.3, epochs=2)
+    found = ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=1.0, epochs=3)
     pairs, system = list(corpus.pairs("test")), open_model(run)
     for name in dict.fromkeys(IDS):
         rows, lines = found[found["document"] == name], [line for line, one in enumerate(IDS) if one == name]
         assert rows["line"].tolist() == [line + 1 for line in lines]
         assert rows["place"].tolist() == list(range(1, len(lines) + 1))
         own = [pairs[line] for line in lines]
-        assert rows["adapted"].tolist() == adapted(system, run.recipe, name, own, OnlineSettings(0.3, 2))
+        assert rows["adapted"].tolist() == adapted(system, run.recipe, name, own, OnlineSettings(1.0, 3))
     unadapted = translations(run, corpus, "test")
     assert found.sort_values("line")["unadapted"].tolist() == unadapted
     single = found[found["document"] == "single"].iloc[0]
@@ -66,19 +66,19 @@ def test_each_document_is_translated_as_by_a_copy_that_learns_from_it_alone(run,
 @pytest.mark.full
 def test_the_order_of_documents_changes_nothing_and_the_answer_is_stored(run, corpus, tmp_path):
     digest = run.checkpoints.digest
-    found = ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=0.3, epochs=2)
+    found = ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=1.0, epochs=3)
     order = [*range(6, 12), *range(6)]
     other = ParallelCorpus.open(shutil.copytree(corpus.folder, tmp_path / "other"))
     for code in other.direction:
         lines = (corpus.folder / f"test.{code}").read_text().splitlines()
         (other.folder / f"test.{code}").write_text("".join(f"{lines[line]}\n" for line in order))
     ids = [IDS[line] for line in order]
-    turned = ADAPTATION.of(run, corpus=other, documents=ids, learning_rate=0.3, epochs=2)
+    turned = ADAPTATION.of(run, corpus=other, documents=ids, learning_rate=1.0, epochs=3)
     both = (one.set_index(["document", "place"])["adapted"].sort_index() for one in (found, turned))
     pd.testing.assert_series_equal(*both)
     assert len(ADAPTATION.answers(run)) == 2
-    assert ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=0.3, epochs=2).equals(found)
-    assert ADAPTATION.stored(run, corpus=corpus, documents=["a"] * LINES, learning_rate=0.3, epochs=2) is None
+    assert ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=1.0, epochs=3).equals(found)
+    assert ADAPTATION.stored(run, corpus=corpus, documents=["a"] * LINES, learning_rate=1.0, epochs=3) is None
     assert Run(run.folder).checkpoints.digest == digest
 
 
