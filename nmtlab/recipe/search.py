@@ -74,8 +74,9 @@ class SearchSettings(Section):
     def _check(self) -> "SearchSettings":
         if self.shortlist_translations and not self.shortlist:
             raise ValueError("shortlist_translations adds to shortlist, which is 0; set shortlist, as to 100")
-        if self.coverage_form != "wu" and not self.coverage:
-            raise ValueError("coverage_form is set, but coverage, its weight, is 0; set that to 0.2, or leave out both")
+        for field in ("coverage_form", "coverage_floor"):
+            if not self.coverage and getattr(self, field) != type(self).model_fields[field].default:
+                raise ValueError(f"{field} is set, but coverage, its weight, is 0; set that to 0.2, or leave out both")
         return self
 
     @property

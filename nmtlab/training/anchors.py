@@ -123,6 +123,11 @@ class Zeros:
             if (gradient := self.parameters[name].grad) is not None:
                 gradient.masked_fill_(zeros, 0)
 
+    @property
+    def any(self) -> bool:
+        """Whether there are some."""
+        return bool(self._zeros)
+
     @cached_property
     def _zeros(self) -> dict[str, Tensor]:
         zeros = {name: parameter.detach() == 0 for name, parameter in self.parameters.items() if parameter.dim() > 1}

@@ -134,6 +134,8 @@ def train(
             trainer.restore()
         if parent:
             on_event(trainer.inherit(parent, _anchoring_text(parent, run, workspace) if group.is_main else None))
+        if parent and (zeros := trainer.stepper.zeros) and not zeros.any:
+            on_event(Hint(f"{parent.name} has no zeros that transfer.keep_zeros could keep"))
         if parent and recipe.transfer.continued:
             on_event(Hint(_unknown(parent, run.pipeline, checked.parents_text_is_known)))
         if mostly:

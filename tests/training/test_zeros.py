@@ -14,6 +14,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.anchors import Zeros
 from nmtlab.training.derived import prune_run
+from nmtlab.training.events import Hint
 from nmtlab.training.setup import train
 from nmtlab.training.transfer import continued_recipe
 from nmtlab.workspace import Workspace
@@ -56,6 +57,14 @@ def test_the_zeros_stay_only_if_they_are_kept_and_the_other_values_learn(here, k
     assert all((after[name][some] == 0).all() for name, some in zeros.items()) == kept
     changed = sum((after[name] != one).sum() for name, one in before.items())
     assert changed > 0.3 * sum(one.numel() for one in before.values())
+
+
+@pytest.mark.full
+def test_a_parent_without_zeros_is_named(here):
+    hints = []
+    recipe = continued_recipe(Run(here.runs / "whole"), named_recipe("fine-tune")).with_changes(KEPT)
+    train("none", recipe, opened(here), here, on_event=hints.append, should_stop=lambda: True)
+    assert Hint("whole has no zeros that transfer.keep_zeros could keep") in hints
 
 
 @pytest.mark.full
