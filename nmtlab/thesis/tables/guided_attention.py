@@ -5,13 +5,13 @@ The languages are artificial: their gold links, which no system and no aligner h
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import Corpus
+from nmtlab.grids.declared.corpora import SyntheticCorpus
 from nmtlab.grids.declared.declaration import Column, Row, Setup, Table
 from nmtlab.thesis.tables.lexical_choice import QAA_EN, QAD_EN, SMALL_QAA, SMALL_QAD, WORDS
 from nmtlab.thesis.tables.lexical_choice import TIED as PLAIN
 
 
-def _artificial(row: Row, text: Corpus) -> Row:
+def _artificial(row: Row, text: SyntheticCorpus) -> Row:
     """Return a row with the text of the small scale, by another name, at that of the thesis, which has none."""
     return replace(row, at={**row.at, "thesis": Setup(replace(text, name=f"guided-{row.name}"))})
 
