@@ -212,8 +212,18 @@ def tokens_in_order(weights: pd.DataFrame, side: Side) -> pd.DataFrame:
     Args:
         weights: rows of `weights.attention`, of one run.
     """
-    _, first = np.unique(weights[f"{side}_position"].to_numpy(), return_index=True)
+    first = _first_of_tokens(weights, side)
     return pd.DataFrame({fact: weights[f"{side}_{fact}"].to_numpy()[first] for fact in ("piece", "count", "unknown")})
+
+
+def pieces_in_order(weights: pd.DataFrame, side: Side) -> list[str]:
+    """Return the pieces of `tokens_in_order`."""
+    return weights[f"{side}_piece"].to_numpy()[_first_of_tokens(weights, side)].tolist()
+
+
+def _first_of_tokens(weights: pd.DataFrame, side: Side) -> np.ndarray:
+    """Return the first row of each token of a side."""
+    return np.unique(weights[f"{side}_position"].to_numpy(), return_index=True)[1]
 
 
 def _facts(tokens: pd.DataFrame) -> list[str]:

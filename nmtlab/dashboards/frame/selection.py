@@ -9,7 +9,7 @@ import anywidget
 import pandas as pd
 import traitlets
 
-from nmtlab.analysis.attention.heatmap import tokens_in_order
+from nmtlab.analysis.attention.heatmap import pieces_in_order
 from nmtlab.dashboards.frame.about import About, Sentence
 from nmtlab.dashboards.frame.links import links_of_token
 from nmtlab.dashboards.widgets.chart import Chart
@@ -162,7 +162,7 @@ def lines_of(weights: pd.DataFrame) -> list[Line]:
     for side in get_args(Side):
         tokens: dict[tuple[str, ...], list[str]] = {}
         for run, rows in by_run:
-            tokens.setdefault(tuple(tokens_in_order(rows, side)["piece"]), []).append(str(run))
+            tokens.setdefault(tuple(pieces_in_order(rows, side)), []).append(str(run))
         names = [side if len(tokens) == 1 else f"{side}, {', '.join(runs)}" for runs in tokens.values()]
         found += [Line(name, side, pieces) for name, pieces in zip(names, tokens, strict=True)]
     return found

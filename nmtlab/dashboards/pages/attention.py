@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import ATTENDS, NEURAL, ONE_SOURCE, WEIGHTS
 from nmtlab.analysis.access.reference_links import kept_links
+from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.confidence import CONFIDENCE
 from nmtlab.analysis.attention.places import PEAK_PLACES, farthest_off, linked_sentences
@@ -102,6 +103,7 @@ class AttentionPage(Page):
         self.pinned = widgets.Text(layout={"display": "none"})
         self._languages = ("", "")
         self._read: _Read | None = None
+        self._kept: dict[Text, tuple[list[frozenset[Link]], bool]] = {}  # links of the chosen text
         self.answer, self.chart, self.pinned_chart, self.hint = Answer(), Chart(), Chart(), Note()
         self.where, self.strip = Answer(), Chart()
         self.finder = Finder("Sentences with the fewest attention peaks on the aligned word", self.sentences)
@@ -295,10 +297,12 @@ class AttentionPage(Page):
         text, line = self.sentences.chosen_text, self.sentences.line
         if text is None or line is None:
             return (), ""
-        try:
-            links, true = kept_links(text.corpus, text.split)
-        except CorpusError:
-            return (), ""
+        if text not in self._kept:
+            try:
+                self._kept = {text: kept_links(text.corpus, text.split)}
+            except CorpusError:
+                return (), ""
+        links, true = self._kept[text]
         return links[line - 1], "gold alignment" if true else "automatic alignment"
 
     def _pin(self) -> None:
