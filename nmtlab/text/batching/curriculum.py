@@ -22,12 +22,12 @@ class Curriculum:
 
     @classmethod
     def by_length(cls, mixture: Mixture, passes: int) -> "Curriculum":
-        """Return one in which a pair is as hard as its source is long, in tokens."""
-        return cls(_ranks(np.concatenate([shard.source.lengths for shard in mixture.shards])), passes)
+        """Return one in which a pair is as hard as its source is long, in tokens; of several, the longest."""
+        return cls(_ranks(np.concatenate([shard.source_lengths for shard in mixture.shards])), passes)
 
     @classmethod
     def by_rarity(cls, mixture: Mixture, passes: int) -> "Curriculum":
-        """Return one in which a pair is as hard as its source is rare: - Σ log p of its tokens, by their frequency."""
+        """Return one in which a pair is as hard as its first source is rare: - Σ log p of its tokens, by frequency."""
         size = 1 + max(int(shard.source.ids.max()) for shard in mixture.shards)
         counts = np.sum([np.bincount(shard.source.ids, minlength=size) for shard in mixture.shards], axis=0)
         rarity = -np.log(np.maximum(counts, 1) / counts.sum())
@@ -36,7 +36,7 @@ class Curriculum:
         return cls(_ranks(np.concatenate(sums)), passes)
 
     def competence(self, number: int) -> float:
-        """Return the share of the pairs that are in a pass, by the square root of how many passes there were.
+        """Return the share of the pairs that are in a pass: it grows with the square root of the pass's number.
 
         Args:
             number: of the pass, from 0.
