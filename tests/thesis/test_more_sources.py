@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from nmtlab.grids.declared.corpora import IncompleteCorpus, SeveralSources, SyntheticFamily
+from nmtlab.grids.declared.corpora import IncompleteCorpus, MultiParallelCorpus, SeveralSources, SyntheticFamily
 from nmtlab.grids.running.cells import Cell, cells_of, trainings
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.thesis.tables.more_sources import MORE_SOURCES
@@ -45,6 +45,21 @@ def test_a_share_of_the_lines_lacks_one_of_the_sources_and_dev_and_test_none(wor
     assert lacking[0.3].items() <= lacking[0.6].items()
     kept = rows(IncompleteCorpus(WHOLE, LANGUAGES, 0.6, only_complete=True), workspace)
     assert kept == [row for place, row in enumerate(whole) if place not in lacking[0.6]]
+
+
+def test_lines_of_a_text_that_is_a_tenth_of_what_there_is_are_incomplete_and_complete(tmp_path):
+    for code in LANGUAGES:
+        folder = tmp_path / f"found/tale-{code}"
+        folder.mkdir(parents=True)
+        for split, lines in (("train", range(2000)), ("dev", range(2000, 2010)), ("test", range(2010, 2020))):
+            for side in (code, "en"):
+                folder.joinpath(f"{split}.{side}").write_text("".join(f"{side} line {n}\n" for n in lines))
+    workspace = Workspace(tmp_path / "data", (tmp_path / "found",))
+    whole = MultiParallelCorpus("tale", "qaa", "en", ("tale-qaa", "tale-qab"), train=200)
+    lacking = [row for row in rows(IncompleteCorpus(whole, LANGUAGES, 0.6), workspace) if "" in row]
+    complete = rows(IncompleteCorpus(whole, LANGUAGES, 0.6, only_complete=True), workspace)
+    assert len(lacking) == pytest.approx(120, abs=30)
+    assert len(lacking) + len(complete) == 200
 
 
 @pytest.fixture(scope="module")
