@@ -3,7 +3,9 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import unescape
+from math import ceil
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,8 @@ from nmtlab.text.corpora.links import Link
 Links = Collection[Link] | Mapping[str, Collection[Link]]
 """The (source position, target position) of linked tokens; by name of run if runs differ in their tokens."""
 
-_BARE = {"showgrid": False, "zeroline": False}
+# Margins are estimated: plotly's measuring of labels takes half of the drawing time.
+_BARE = {"automargin": False, "showgrid": False, "zeroline": False}
 _SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}
 _TARGET = {"autorange": "reversed", "tickfont": {"size": 12}, **_BARE}
 _RUN = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
@@ -27,6 +30,8 @@ _WIDTH = 1000
 """Pixels for the heatmaps in a row: a typical page width."""
 _CELL, _LETTER, _LINE, _SLANTED = 22, 7, 17, 13
 """Pixels per row of a heatmap, per letter, per line of text, and between two slanted labels."""
+_WIDE = 1.8  # letters that a letter of Chinese, Japanese or Korean is wide
+_MOST_LEFT = 300  # pixels for the labels of the target
 _LOWEST = 160  # pixels of the highest heatmap, at least
 
 
@@ -88,7 +93,7 @@ class _Grid(NamedTuple):
         columns: number of heatmaps in a row.
         width, gap: of a heatmap and between two in a row, as shares of the row.
         heights: of each heatmap, in pixels.
-        above, below: space for a name and for labels, in pixels.
+        above, below, left: space for a name and for labels, in pixels.
     """
 
     columns: int
@@ -97,6 +102,7 @@ class _Grid(NamedTuple):
     heights: list[float]
     above: int
     below: int
+    left: int
 
     @property
     def whole(self) -> int:
@@ -132,6 +138,7 @@ def _grid(runs: Sequence[str], sources: list[list[str]], targets: list[list[str]
     return _Grid(
         columns=columns, width=width, gap=gap / _WIDTH, heights=[cell * len(pieces) for pieces in targets],
         above=_LINE * lines, below=50 + int(0.9 * _LETTER * _longest(sources)),
+        left=40 + min(_LETTER * _longest(targets), _MOST_LEFT),
     )  # fmt: skip
 
 
@@ -140,7 +147,8 @@ def _frame(grid: _Grid) -> dict[str, Any]:
     margin = 45 + grid.above
     height = margin + grid.whole + grid.below
     top = {"yref": "container", "y": 1 - 14 / height, "yanchor": "top", "x": 1, "xanchor": "right"}
-    return {"margin": {"t": margin, "b": grid.below}, "height": height, "legend": {"orientation": "h", **top}}
+    sides = {"t": margin, "b": grid.below, "l": grid.left}
+    return {"margin": sides, "height": height, "legend": {"orientation": "h", **top}}
 
 
 def _letters(width: float) -> int:
@@ -249,8 +257,9 @@ def _alike(sides: list[list[str]]) -> bool:
 
 
 def _longest(sides: list[list[str]]) -> int:
-    """Return the number of letters of the longest piece as displayed."""
-    return max(len(unescape(re.sub("</?b>", "", piece))) for pieces in sides for piece in pieces)
+    """Return how many narrow letters wide the longest piece is as displayed."""
+    shown = (unescape(re.sub("</?b>", "", piece)) for pieces in sides for piece in pieces)
+    return max(ceil(sum(_WIDE if east_asian_width(letter) in "WF" else 1 for letter in piece)) for piece in shown)
 
 
 def _ticks(pieces: list[str]) -> dict[str, object]:
