@@ -7,17 +7,13 @@ from pathlib import Path
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.grids.declared.corpora import (
+from nmtlab.grids.declared.corpora import Directed, FirstPairs, NoisyCorpus, backwards, in_direction
+from nmtlab.grids.declared.whole_corpora import (
     ConcatenatedCorpus,
-    Directed,
     ExternalCorpus,
-    FirstPairs,
     MultiParallelCorpus,
-    NoisyCorpus,
     SyntheticCorpus,
     SyntheticFamily,
-    backwards,
-    in_direction,
 )
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.text.corpora.lines import write_lines

@@ -8,8 +8,8 @@ from support.little_table import little_table
 
 from nmtlab.analysis.search.beams import OUTCOME
 from nmtlab.errors import CorpusError, RunError
-from nmtlab.grids.declared.corpora import ExternalCorpus
 from nmtlab.grids.declared.declaration import Row, Setup
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.grids.results.collected import collected_cells, made_rows
 from nmtlab.grids.running import cells as cells_module
 from nmtlab.grids.running.cells import cells_of

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.grids.declared.corpora import ExternalCorpus, FirstPairs, SyntheticCorpus
+from nmtlab.grids.declared.corpora import FirstPairs
 from nmtlab.grids.declared.declaration import GRID, Setup, Table
 from nmtlab.grids.declared.example import EXAMPLE
 from nmtlab.grids.declared.grid_file import portable, read_grid, stored_grid
 from nmtlab.grids.declared.labels import row_label
 from nmtlab.grids.declared.places import line_of
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus, SyntheticCorpus
 from nmtlab.grids.running.cells import cells_of, trainings
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.workspace import Workspace

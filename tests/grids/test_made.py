@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from nmtlab.errors import CorpusError
-from nmtlab.grids.declared.corpora import CopiedCorpus, ExternalCorpus, TranslatedCorpus, planned
+from nmtlab.grids.declared.corpora import CopiedCorpus, TranslatedCorpus, planned
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.grids.running.cells import Cell, cells_of, trainings
 from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.corpora.lines import write_lines

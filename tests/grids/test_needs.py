@@ -9,8 +9,8 @@ from support.little_table import little_table
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
-from nmtlab.grids.declared.corpora import ExternalCorpus
 from nmtlab.grids.declared.declaration import Parent, Setup, Table
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.grids.results.collected import collected_cells
 from nmtlab.grids.results.judgement import Question, answered
 from nmtlab.grids.results.summary import summary

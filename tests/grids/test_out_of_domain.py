@@ -7,9 +7,9 @@ from support.little_table import little_table
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.evaluation import bleu
-from nmtlab.grids.declared.corpora import ExternalCorpus
 from nmtlab.grids.declared.declaration import Setup
 from nmtlab.grids.declared.labels import row_label
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.grids.results.collected import collected_cells
 from nmtlab.grids.running.cells import cells_of
 from nmtlab.grids.running.grid import run_grid

@@ -5,8 +5,8 @@ import shutil
 import pytest
 from conftest import WORDS
 
-from nmtlab.grids.declared.corpora import ExternalCorpus
 from nmtlab.grids.declared.declaration import Column, Parent, Row, Setup, Table
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.grids.running.cells import cells_of, trainings
 from nmtlab.grids.running.engines import one_by_one, take_ready
 from nmtlab.grids.running.estimate import estimate_grid

@@ -8,7 +8,7 @@ import pytest
 from nmtlab.analysis.access.translations import stored_translations
 from nmtlab.analysis.metrics import find_metric, scored_text
 from nmtlab.errors import CorpusError
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.scored import Scored
 from nmtlab.grids.running.cells import cells_of

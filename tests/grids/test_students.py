@@ -9,9 +9,10 @@ import pytest
 from support.little_table import little_table
 
 from nmtlab.errors import CorpusError, NmtlabError
-from nmtlab.grids.declared.corpora import ExternalCorpus, TranslatedCorpus, planned
+from nmtlab.grids.declared.corpora import TranslatedCorpus, planned
 from nmtlab.grids.declared.declaration import GRID, Table
 from nmtlab.grids.declared.grid_file import read_grid, stored_grid
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.grids.results.collected import collected_cells
 from nmtlab.grids.running.cells import cells_of, trainings
 from nmtlab.grids.running.estimate import estimate_grid

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nmtlab.grids.declared.corpora import ExternalCorpus
 from nmtlab.grids.declared.declaration import Column, Row, Setup, Table
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.recipe import Recipe
 
 SYSTEMS: Mapping[str, Mapping[str, Any]] = {"tied": {}, "fixnorm": {"model.norm": "layer"}}

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from nmtlab.errors import NmtlabError
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus
 from nmtlab.grids.declared.declaration import SCALES, Scale, Setup
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.running.cells import Cell, cells_of, trainings
 from nmtlab.recipe import find_recipe

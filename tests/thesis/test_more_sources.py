@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from nmtlab.grids.declared.corpora import IncompleteCorpus, MultiParallelCorpus, SeveralSources, SyntheticFamily
+from nmtlab.grids.declared.corpora import IncompleteCorpus, SeveralSources
+from nmtlab.grids.declared.whole_corpora import MultiParallelCorpus, SyntheticFamily
 from nmtlab.grids.running.cells import Cell, cells_of, trainings
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.thesis.tables.more_sources import MORE_SOURCES

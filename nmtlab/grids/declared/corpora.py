@@ -1,32 +1,33 @@
 """The text of an experiment, as data: prepared once under its name, and reused afterwards."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from shutil import copyfile
 from typing import Any, Literal
 
 from nmtlab.errors import CorpusError
+from nmtlab.grids.declared.made_folders import check_same, folder_of, made_once, read_facts
+from nmtlab.grids.declared.whole_corpora import (
+    ConcatenatedCorpus,
+    ExternalCorpus,
+    MultiParallelCorpus,
+    SyntheticCorpus,
+    SyntheticFamily,
+    ToyCorpus,
+)
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
-from nmtlab.text.artificial import ArtificialSettings, write_corpus
-from nmtlab.text.artificial.writing import ENGLISH
 from nmtlab.text.checks.inspection import check_held_out
 from nmtlab.text.corpora.cleaning import digest
-from nmtlab.text.corpora.concatenation import join
 from nmtlab.text.corpora.corpus import ParallelCorpus, Row
 from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_language, translated_from
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
-from nmtlab.text.corpora.multi_parallel import join_languages
 from nmtlab.text.noise.adding import add_noise, third_text
 from nmtlab.text.noise.kinds import Kind
-from nmtlab.text.toys import SOURCE as TOY_SOURCE
-from nmtlab.text.toys import TARGET as TOY_TARGET
-from nmtlab.text.toys import TOYS, Lengths, Task, write_toys
 from nmtlab.workspace import Workspace
 
 Side = Literal["source", "target"]
@@ -36,244 +37,6 @@ _INCOMPLETE = "incomplete.json"
 
 _FIRST = "first.json"
 """File in the folder of `FirstPairs`: what they are the first pairs of."""
-
-
-@dataclass(frozen=True)
-class ConcatenatedCorpus:
-    """A corpus joined from several in the same languages (see `nmtlab.text.corpora.concatenation.join`).
-
-    Args:
-        name: its name in the workspace.
-        source: code of the source language.
-        target: code of the target language.
-        parts: names of corpora in the workspace.
-        train: largest number of training pairs (0: all); likewise `dev` and `test`.
-        among: names of corpora in other source languages; only target sentences that all of them have are kept.
-        title: what a person calls the text; its name if empty.
-        skip: number of training pairs to leave out: those of the same corpus with `train` of this number. Their
-            languages can stand for a small bitext and a large monolingual text, with the other side as an upper bound.
-    """
-
-    name: str
-    source: str
-    target: str
-    parts: tuple[str, ...]
-    train: int = 0
-    dev: int = 300
-    test: int = 500
-    among: tuple[str, ...] = ()
-    title: str = ""
-    skip: int = 0
-
-    def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus, making it first if it does not exist.
-
-        Raises:
-            CorpusError: a part is missing, or a different corpus has that name.
-        """
-        folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
-        if not folder.exists():
-            parts = [_part(self.name, part, workspace, self.source, self.target) for part in self.parts]
-            among = [_part(self.name, part, workspace, target=self.target) for part in self.among]
-            join(folder, parts, sizes, among, self.skip)
-        among_parts = {"among": self.among} if self.among else {}
-        _check_joined(folder, {"parts": self.parts, **sizes, "skip": self.skip, **among_parts})
-        return ParallelCorpus.open(folder, self.source, self.target)
-
-
-@dataclass(frozen=True)
-class MultiParallelCorpus:
-    """A corpus joined line by line from several languages (`nmtlab.text.corpora.multi_parallel.join_languages`).
-
-    Args:
-        name: its name in the workspace.
-        source: code of the source language, of any part or the common one.
-        target: code of the target language, likewise.
-        parts: names of corpora in the workspace, each of another language and the common one.
-        train: largest number of training lines (0: all); likewise `dev` and `test`.
-        title: what a person calls the text; its name if empty.
-    """
-
-    name: str
-    source: str
-    target: str
-    parts: tuple[str, ...]
-    train: int = 0
-    dev: int = 0
-    test: int = 0
-    title: str = ""
-
-    def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus, making it first if it does not exist.
-
-        Raises:
-            CorpusError: a part is missing, or a different corpus has that name.
-        """
-        folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
-        if not folder.exists():
-            join_languages(folder, [_part(self.name, part, workspace) for part in self.parts], sizes)
-        _check_joined(folder, {"parts": self.parts, **sizes})
-        return ParallelCorpus.open(folder, self.source, self.target)
-
-
-@dataclass(frozen=True)
-class SyntheticCorpus:
-    """An artificial language (see `nmtlab.text.artificial`), translated into its English.
-
-    Args:
-        name: its name in the workspace.
-        source: code of the artificial language.
-        settings: settings of the language.
-        train: number of training pairs; likewise `dev` and `test`.
-        start: number of the first sentence; corpora with numbers far apart have different sentences.
-    """
-
-    name: str
-    source: str
-    settings: ArtificialSettings = field(default_factory=ArtificialSettings)
-    train: int = 8000
-    dev: int = 300
-    test: int = 500
-    start: int = 0
-    target: str = field(default=ENGLISH, init=False)
-
-    def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus, making it first if it does not exist.
-
-        Raises:
-            CorpusError: a different corpus has that name.
-        """
-        folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start, "document": 0}
-        if not folder.exists():
-            write_corpus(
-                folder, [self.source], self.settings, train=self.train, dev=self.dev, test=self.test, start=self.start
-            )
-        made = asdict(ArtificialSettings()) | {"document": 0} | _read(folder / "artificial.json")
-        _check_same(folder, made, {**asdict(self.settings), **sizes})
-        return ParallelCorpus.open(folder, self.source, self.target)
-
-
-@dataclass(frozen=True)
-class SyntheticFamily:
-    """Artificial languages with the same sentences, and their English.
-
-    Args:
-        name: its name in the workspace.
-        relatives: code and settings of each language; only their distances from the family may differ.
-        train: number of training pairs; likewise `dev` and `test`.
-        start: number of the first sentence; corpora with numbers far apart have different sentences.
-    """
-
-    name: str
-    relatives: tuple[tuple[str, ArtificialSettings], ...]
-    train: int = 8000
-    dev: int = 300
-    test: int = 500
-    start: int = 0
-    target: str = field(default=ENGLISH, init=False)
-
-    @property
-    def source(self) -> str:
-        """Code of the first language."""
-        return self.relatives[0][0]
-
-    def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus, from its first language to English, making it first if it does not exist.
-
-        Raises:
-            CorpusError: a different corpus has that name.
-        """
-        folder = _folder(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start, "document": 0}
-        settings = dict(self.relatives)
-        if not folder.exists():
-            write_corpus(
-                folder, list(settings), settings, train=self.train, dev=self.dev, test=self.test, start=self.start
-            )
-        made = {"document": 0} | _read(folder / "artificial.json")
-        for_all = asdict(ArtificialSettings()) | made
-        grown = {code: for_all | made.get("relatives", {}).get(code, {}) for code in made.get("languages", ())}
-        _check_same(folder, made, {"languages": list(settings), **sizes})
-        for code, wanted in settings.items():
-            _check_same(folder, grown[code], asdict(wanted), f"{code}: ")
-        return ParallelCorpus.open(folder, self.source, self.target)
-
-
-@dataclass(frozen=True)
-class ToyCorpus:
-    """A toy task (see `nmtlab.text.toys`), with test sequences that are longer than those that are trained on, too.
-
-    Args:
-        name: its name in the workspace.
-        task: what is asked.
-        types: number of different words.
-        lengths: fewest and most words of the sequences of train and dev.
-        test_lengths: those of test.
-        train: number of training pairs; likewise `dev` and `test`.
-    """
-
-    name: str
-    task: Task
-    types: int = 20
-    lengths: tuple[int, int] = (5, 20)
-    test_lengths: tuple[int, int] = (5, 30)
-    train: int = 5000
-    dev: int = 200
-    test: int = 500
-    source: str = field(default=TOY_SOURCE, init=False)
-    target: str = field(default=TOY_TARGET, init=False)
-
-    def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus, making it first if it does not exist.
-
-        Raises:
-            CorpusError: a different corpus has that name.
-        """
-        folder = _folder(self.name, workspace)
-        lengths = Lengths(*self.lengths), Lengths(*self.test_lengths)
-        if not folder.exists():
-            write_toys(folder, self.task, self.types, *lengths, train=self.train, dev=self.dev, test=self.test)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test}
-        text = {"task": self.task, "types": self.types, "lengths": self.lengths, "test_lengths": self.test_lengths}
-        _check_same(folder, _read(folder / TOYS), text | sizes)
-        return ParallelCorpus.open(folder, self.source, self.target)
-
-
-@dataclass(frozen=True)
-class ExternalCorpus:
-    """A corpus that the user has to provide, with train, dev and test.
-
-    Args:
-        name: its name in the workspace.
-        source: code of the source language.
-        target: code of the target language.
-        title: what a person calls the text; its name if empty.
-        folder: where it is; empty if it is found by its name.
-    """
-
-    name: str
-    source: str
-    target: str
-    title: str = ""
-    folder: str = ""
-
-    def open(self, workspace: Workspace) -> ParallelCorpus:
-        """Return the corpus.
-
-        Raises:
-            CorpusError: it was not found.
-        """
-        try:
-            folder = workspace.corpus_folder(self.folder or self.name)
-        except CorpusError as error:
-            raise CorpusError(
-                f"corpus {self.name!r}: not found, and this experiment cannot make it",
-                f"import it under that name with 'nmtlab corpus import', from {self.source} to {self.target}",
-            ) from error
-        return ParallelCorpus.open(folder, self.source, self.target)
 
 
 class _Derived:
@@ -316,10 +79,10 @@ class FirstPairs(_Derived):
         Raises:
             CorpusError: the whole corpus was not found or is too small, or a different corpus has that name.
         """
-        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        folder, whole = folder_of(self.name, workspace), self.whole.open(workspace)
         if not folder.exists():
             self._write(folder, whole)
-        _check_same(folder, _read(folder / _FIRST), self._origin(whole))
+        check_same(folder, read_facts(folder / _FIRST), self._origin(whole))
         return ParallelCorpus.open(folder, self.source, self.target)
 
     def _write(self, folder: Path, whole: ParallelCorpus) -> None:
@@ -377,7 +140,7 @@ class TranslatedCorpus(_Derived):
                 test of the pairs beside it.
             RunError: there is no such run, or it has no weights.
         """
-        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        folder, whole = folder_of(self.name, workspace), self.whole.open(workspace)
         text = MonolingualCorpus(whole.folder, self.source if self.side == "target" else self.target)
         if not folder.exists():
             self._write(folder, text, workspace)
@@ -386,7 +149,7 @@ class TranslatedCorpus(_Derived):
         wanted: dict[str, str | None] = {"run": self.by, **of}
         if workspace.run_folder(self.by).exists():
             wanted["weights"] = Run(workspace.run_folder(self.by)).checkpoints.original_digest
-        _check_same(folder, translated_from(corpus), wanted)
+        check_same(folder, translated_from(corpus), wanted)
         return corpus
 
     def _write(self, folder: Path, text: MonolingualCorpus, workspace: Workspace) -> None:
@@ -398,7 +161,7 @@ class TranslatedCorpus(_Derived):
         nearest: Literal["bleu"] | None = "bleu" if self.nearest else None
         how = Synthesis(self.side, run.recipe.search, samples=int(self.sampled), nearest=nearest)
         run = run.directed(*how.directed((self.source, self.target)))
-        with _made_once(folder):
+        with made_once(folder):
             back_translate(run, text, folder, how, run.recipe.machine)
 
 
@@ -424,14 +187,14 @@ class CopiedCorpus(_Derived):
             CorpusError: the corpus was not found, or a different one has that name.
         """
         text = MonolingualCorpus(self.whole.open(workspace).folder, self.target)
-        folder, origin = _folder(self.name, workspace), {"text": text.name, "checksum": text.checksum()}
+        folder, origin = folder_of(self.name, workspace), {"text": text.name, "checksum": text.checksum()}
         if not folder.exists():
             report = ImportReport("copied", origin, self.source, self.target, synthetic=self.source)
-            with _made_once(folder), new_folder(folder) as temporary:
+            with made_once(folder), new_folder(folder) as temporary:
                 source, target = (temporary / f"train.{code}" for code in (self.source, self.target))
                 report.kept = {"train": write_pairs(source, target, ((line, line) for line in text.lines()))}
                 report.save(temporary)
-        _check_same(folder, _read(folder / REPORT).get("origin", {}), origin)
+        check_same(folder, read_facts(folder / REPORT).get("origin", {}), origin)
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -466,17 +229,17 @@ class NoisyCorpus(_Derived):
             CorpusError: a text was not found, there is not enough noise of this kind, or a different corpus has that
                 name.
         """
-        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        folder, whole = folder_of(self.name, workspace), self.whole.open(workspace)
         third = MonolingualCorpus(self.third.open(workspace).folder, self.third.source) if self.third else None
         if not folder.exists():
-            with _made_once(folder):
+            with made_once(folder):
                 add_noise(folder, whole, self.kind, self.share, self.seed, third)
-        made = _read(folder / REPORT)
+        made = read_facts(folder / REPORT)
         wanted = {
             "source": self.source, "target": self.target, "checksum": whole.checksum(), "kind": self.kind,
             "share": self.share, "seed": self.seed, **third_text(third),
         }  # fmt: skip
-        _check_same(folder, {**made, **made.get("origin", {}), **made.get("options", {})}, wanted)
+        check_same(folder, {**made, **made.get("origin", {}), **made.get("options", {})}, wanted)
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -510,7 +273,7 @@ class IncompleteCorpus(_Derived):
         Raises:
             CorpusError: the whole text was not found, or a different corpus has that name.
         """
-        folder, whole = _folder(self.name, workspace), self.whole.open(workspace)
+        folder, whole = folder_of(self.name, workspace), self.whole.open(workspace)
         first, *also = self.languages
         together = replace(whole, source=first, also=tuple(also))
         origin = {
@@ -520,14 +283,14 @@ class IncompleteCorpus(_Derived):
             "complete": self.only_complete,
         }
         if not folder.exists():
-            with _made_once(folder), new_folder(folder) as temporary:
+            with made_once(folder), new_folder(folder) as temporary:
                 rows = list(self._rows(together))
                 for language, lines in zip((*together.sources, self.target), zip(*rows, strict=True), strict=True):
                     write_lines(temporary / f"train.{language}", lines)
                     for path in (*whole.folder.glob(f"dev.{language}*"), *whole.folder.glob(f"test.{language}*")):
                         copyfile(path, temporary / path.name)
                 write_lines(temporary / _INCOMPLETE, json.dumps(origin, indent=2).splitlines())
-        _check_same(folder, _read(folder / _INCOMPLETE), origin)
+        check_same(folder, read_facts(folder / _INCOMPLETE), origin)
         return ParallelCorpus.open(folder, self.source, self.target)
 
     def _rows(self, together: ParallelCorpus) -> Iterator[Row]:
@@ -623,7 +386,7 @@ Corpus = (
 
 def planned(corpus: Corpus, workspace: Workspace) -> Corpus:
     """Return a corpus; or as long as no run has translated it, the corpus that is to be translated."""
-    if isinstance(corpus, TranslatedCorpus) and not _folder(corpus.name, workspace).exists():
+    if isinstance(corpus, TranslatedCorpus) and not folder_of(corpus.name, workspace).exists():
         return corpus.whole
     return corpus
 
@@ -652,52 +415,3 @@ def opened_beside(corpus: Corpus, workspace: Workspace, folder: Path) -> Paralle
 def backwards(corpus: Corpus) -> Corpus:
     """Return a corpus with source and target exchanged."""
     return in_direction(corpus, corpus.target, corpus.source)
-
-
-@contextmanager
-def _made_once(folder: Path) -> Iterator[None]:
-    """Accept that a folder exists already: another process has made it in the meantime."""
-    try:
-        yield
-    except CorpusError:
-        if not folder.exists():
-            raise
-
-
-def _folder(name: str, workspace: Workspace) -> Path:
-    return workspace.data / "corpora" / name
-
-
-def _part(corpus: str, name: str, workspace: Workspace, source: str = "", target: str = "") -> ParallelCorpus:
-    try:
-        folder = workspace.corpus_folder(name)
-    except CorpusError as error:
-        raise CorpusError(
-            f"corpus {corpus!r}: its part {name!r} was not found",
-            "add the folder that contains it to NMTLAB_CORPORA, or import it under that name",
-        ) from error
-    return ParallelCorpus.open(folder, source, target)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CorpusError(
-            f"corpus {path.parent.name!r}: its {path.name} is missing or damaged, so its content is unknown",
-            f"rename or remove {path.parent} to have it made again",
-        ) from error
-
-
-def _check_joined(folder: Path, wanted: Mapping[str, Any]) -> None:
-    made = {"skip": 0} | _read(folder / REPORT)
-    _check_same(folder, made | made.get("origin", {}) | made.get("options", {}), wanted)
-
-
-def _check_same(folder: Path, made: Mapping[str, Any], wanted: Mapping[str, Any], of: str = "") -> None:
-    for name, value in json.loads(json.dumps(wanted)).items():
-        if made.get(name) != value:
-            raise CorpusError(
-                f"corpus {folder.name!r}: made with {of}{name} = {made.get(name)!r} instead of {value!r}",
-                f"rename or remove {folder}, and the runs on it, to have both made again",
-            )

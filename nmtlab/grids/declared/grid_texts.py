@@ -5,8 +5,9 @@ from dataclasses import asdict
 from typing import Literal
 
 from nmtlab.errors import CorpusError, did_you_mean
-from nmtlab.grids.declared.corpora import Corpus, Directed, ExternalCorpus, FirstPairs, SyntheticCorpus
+from nmtlab.grids.declared.corpora import Corpus, Directed, FirstPairs
 from nmtlab.grids.declared.grid_schema import GridFile, ParentText, Source, Text
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus, SyntheticCorpus
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import Workspace

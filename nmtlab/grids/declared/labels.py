@@ -10,12 +10,10 @@ from nmtlab.grids.declared.corpora import (
     IncompleteCorpus,
     NoisyCorpus,
     SeveralSources,
-    SyntheticCorpus,
-    SyntheticFamily,
-    ToyCorpus,
     TranslatedCorpus,
 )
 from nmtlab.grids.declared.declaration import Row, Scale, Setup, Table
+from nmtlab.grids.declared.whole_corpora import SyntheticCorpus, SyntheticFamily, ToyCorpus
 
 ARTIFICIAL = "artificial"
 

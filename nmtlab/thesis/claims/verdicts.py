@@ -13,17 +13,16 @@ from typing import NamedTuple, get_args
 import pandas as pd
 
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.grids.declared.corpora import (
+from nmtlab.grids.declared.corpora import Corpus, Directed
+from nmtlab.grids.declared.declaration import Column, Row, Scale, Setup
+from nmtlab.grids.declared.labels import is_artificial, row_label, text_title
+from nmtlab.grids.declared.whole_corpora import (
     ConcatenatedCorpus,
-    Corpus,
-    Directed,
     MultiParallelCorpus,
     SyntheticCorpus,
     SyntheticFamily,
     ToyCorpus,
 )
-from nmtlab.grids.declared.declaration import Column, Row, Scale, Setup
-from nmtlab.grids.declared.labels import is_artificial, row_label, text_title
 from nmtlab.grids.results.judgement import Answer, answered, is_begun, judged, with_aim
 from nmtlab.grids.results.kept import STILL_RISING, Kept, largest_late_gain
 from nmtlab.grids.results.results import Results

@@ -12,16 +12,16 @@ from nmtlab.analysis.metrics import find_metric
 from nmtlab.figures.theme import BELOW, dressed, log_axis, spaced, styles, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
-from nmtlab.grids.declared.corpora import (
+from nmtlab.grids.declared.corpora import FirstPairs
+from nmtlab.grids.declared.declaration import Scale, Setup, Table
+from nmtlab.grids.declared.labels import labelled, text_label
+from nmtlab.grids.declared.whole_corpora import (
     ConcatenatedCorpus,
-    FirstPairs,
     MultiParallelCorpus,
     SyntheticCorpus,
     SyntheticFamily,
     ToyCorpus,
 )
-from nmtlab.grids.declared.declaration import Scale, Setup, Table
-from nmtlab.grids.declared.labels import labelled, text_label
 from nmtlab.grids.results.summary import summary
 from nmtlab.grids.running.cells import cells_of
 from nmtlab.thesis.measured import described_cells, measured_cells

@@ -21,9 +21,10 @@ from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import COLOURS, FAINT, dressed, name_in_lines, see_through, spaced, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, Corpus, SyntheticCorpus
+from nmtlab.grids.declared.corpora import Corpus
 from nmtlab.grids.declared.declaration import Column, Scale, Setup, Table
 from nmtlab.grids.declared.labels import system_labels, text_label
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, SyntheticCorpus
 from nmtlab.grids.results.measures import measures_of
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.sentences import spread_of

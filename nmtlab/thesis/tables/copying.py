@@ -7,7 +7,6 @@ a system of words cannot write most of what is suggested for rare ones.
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import ExternalCorpus
 from nmtlab.grids.declared.declaration import (
     NOT_PUBLISHED,
     Changes,
@@ -18,6 +17,7 @@ from nmtlab.grids.declared.declaration import (
     Table,
     language_pair,
 )
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.thesis.tables.lexical_choice import ARTHUR, FIXNORM_LEX, PIECES, QAA_EN, THESIS, TIED, TU_EN, UZ_EN
 
 _NO_TEXT = "the text is too large"

@@ -7,8 +7,9 @@ settings are those of that table, so that its runs are cells of this one: tr-en 
 from dataclasses import replace
 from itertools import product
 
-from nmtlab.grids.declared.corpora import Corpus, ExternalCorpus, FirstPairs
+from nmtlab.grids.declared.corpora import Corpus, FirstPairs
 from nmtlab.grids.declared.declaration import NOT_PUBLISHED, NOT_TINY, Changes, Column, Row, Setup, Table
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.thesis.tables.lexical_choice import FIXNORM_LEX, MOSES, SMALL_QAA, SMALL_TR, THESIS, TIED, TINY_QAA, WORDS
 from nmtlab.thesis.tables.normalisation import POST_LAYER
 from nmtlab.thesis.tables.normalisation import SIZES as TRANSFORMERS

@@ -7,8 +7,9 @@ and test text.
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, Corpus, ExternalCorpus
+from nmtlab.grids.declared.corpora import Corpus
 from nmtlab.grids.declared.declaration import NOT_PUBLISHED, NOT_TINY, Changes, Column, Row, Setup, Table
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, ExternalCorpus
 from nmtlab.thesis.tables.lexical_choice import QAA_EN, SMALL_TR
 from nmtlab.thesis.tables.normalisation import SMALL_DE
 

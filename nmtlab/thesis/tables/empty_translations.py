@@ -7,8 +7,8 @@ and so most from long translations (survey, eq 42).
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import SyntheticCorpus
 from nmtlab.grids.declared.declaration import Column, Row, Setup, Table, language_pair
+from nmtlab.grids.declared.whole_corpora import SyntheticCorpus
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.thesis.tables.normalisation import DE_EN, GL_EN, POST_LAYER, PRE_FIX_SCALE, PRE_LAYER, QAA_EN, SIZES
 from nmtlab.thesis.tables.trained_out import DECODED_AGAIN, ENOUGH

@@ -5,8 +5,8 @@ The languages are artificial: their gold links, which no system and no aligner h
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import SyntheticCorpus
 from nmtlab.grids.declared.declaration import Column, Row, Setup, Table
+from nmtlab.grids.declared.whole_corpora import SyntheticCorpus
 from nmtlab.thesis.tables.lexical_choice import QAA_EN, QAD_EN, SMALL_QAA, SMALL_QAD, WORDS
 from nmtlab.thesis.tables.lexical_choice import TIED as PLAIN
 

@@ -6,7 +6,6 @@ between systems with the published ones, not scores.
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.grids.declared.declaration import (
     NOT_PUBLISHED,
     Changes,
@@ -17,6 +16,7 @@ from nmtlab.grids.declared.declaration import (
     Table,
     language_pair,
 )
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.text.artificial import ArtificialSettings
 
 # The text of the small scale: short sentences of one domain, as 10,000 pairs that include news are too few to learn

@@ -7,15 +7,13 @@ by their English sentence, and the artificial ones are by theirs.
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from nmtlab.grids.declared.corpora import (
+from nmtlab.grids.declared.corpora import Corpus, backwards, in_direction
+from nmtlab.grids.declared.whole_corpora import (
     ConcatenatedCorpus,
-    Corpus,
     ExternalCorpus,
     MultiParallelCorpus,
     SyntheticCorpus,
     SyntheticFamily,
-    backwards,
-    in_direction,
 )
 from nmtlab.text.artificial import ArtificialSettings
 

@@ -8,8 +8,9 @@ other direction have the runs that translate: how good back-translations are.
 from collections.abc import Callable
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, CopiedCorpus, Corpus, SyntheticCorpus, backwards
+from nmtlab.grids.declared.corpora import CopiedCorpus, Corpus, backwards
 from nmtlab.grids.declared.declaration import Changes, Column, Made, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, SyntheticCorpus
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.thesis.tables.lexical_choice import SMALL_TR
 from nmtlab.thesis.tables.related_text import child

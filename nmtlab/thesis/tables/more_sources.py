@@ -5,15 +5,9 @@ its sources missing at most (Nishimura et al. 2018). All are tested on the first
 sources read the others, too; none is missing there.
 """
 
-from nmtlab.grids.declared.corpora import (
-    ExternalCorpus,
-    IncompleteCorpus,
-    MultiParallelCorpus,
-    SeveralSources,
-    SyntheticFamily,
-    in_direction,
-)
+from nmtlab.grids.declared.corpora import IncompleteCorpus, SeveralSources, in_direction
 from nmtlab.grids.declared.declaration import NOT_PUBLISHED, NOT_TINY, Column, Parent, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus, MultiParallelCorpus, SyntheticFamily
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.thesis.tables.transfer import SIZES
 

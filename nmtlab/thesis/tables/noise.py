@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, Corpus, ExternalCorpus, NoisyCorpus, SyntheticCorpus
+from nmtlab.grids.declared.corpora import Corpus, NoisyCorpus
 from nmtlab.grids.declared.declaration import Changes, Column, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.text.artificial import ArtificialSettings
 from nmtlab.text.noise.kinds import Kind
 

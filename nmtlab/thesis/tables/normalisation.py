@@ -6,8 +6,8 @@ talks. Multi30k and an artificial language stand in for the larger ones.
 
 from itertools import product
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, ExternalCorpus
 from nmtlab.grids.declared.declaration import NOT_PUBLISHED, Changes, Column, Scale, Setup, Table, language_pair
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, ExternalCorpus
 from nmtlab.thesis.tables.lexical_choice import SMALL_QAA, TINY_QAA
 
 SMALL_GL = ConcatenatedCorpus("small-gl-en", "gl", "en", ("libreoffice-gl-en",), train=10000, title="LibreOffice")

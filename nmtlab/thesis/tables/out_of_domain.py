@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import Corpus, ExternalCorpus, SyntheticCorpus, in_direction
+from nmtlab.grids.declared.corpora import Corpus, in_direction
 from nmtlab.grids.declared.declaration import Row, Setup, Table
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus, SyntheticCorpus
 from nmtlab.languages import is_english
 from nmtlab.thesis.tables.lexical_choice import EN_JA_TANAKA, HA_EN, HU_EN, QAA_EN, TABLE_3_6, TU_EN, UZ_EN
 from nmtlab.thesis.tables.trained_out import DECODED_AGAIN, TRAINED_OUT

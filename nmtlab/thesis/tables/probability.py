@@ -8,8 +8,9 @@ of the text are those of the table `search-errors`, and of `length-planning`.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import Corpus, ExternalCorpus, FirstPairs
+from nmtlab.grids.declared.corpora import Corpus, FirstPairs
 from nmtlab.grids.declared.declaration import Changes, Column, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.thesis.tables.empty_translations import NO_SMOOTHING
 from nmtlab.thesis.tables.length_planning import PLANNED
 from nmtlab.thesis.tables.lexical_choice import SMALL_QAA, TINY_QAA

@@ -6,8 +6,8 @@ parent also teaches English and the domain.
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.grids.declared.declaration import NOT_PUBLISHED, NOT_TINY, Changes, Parent, Row, Setup
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.text.artificial import ArtificialSettings
 
 RELATED, COUSIN, UNRELATED = "related", "cousin", "unrelated"

@@ -5,8 +5,8 @@ Many test sequences are longer than any that is trained on.
 
 from typing import get_args
 
-from nmtlab.grids.declared.corpora import ToyCorpus
 from nmtlab.grids.declared.declaration import Changes, Column, Row, Setup, Table
+from nmtlab.grids.declared.whole_corpora import ToyCorpus
 from nmtlab.text.toys import Task
 
 INITIAL = Column("no attention", "no-attention", label="without attention")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import product
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, Corpus
+from nmtlab.grids.declared.corpora import Corpus
 from nmtlab.grids.declared.declaration import (
     NOT_PUBLISHED,
     SEEDS,
@@ -15,6 +15,7 @@ from nmtlab.grids.declared.declaration import (
     Table,
     language_pair,
 )
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus
 from nmtlab.thesis.tables.lexical_choice import SMALL_QAA, TINY_QAA
 from nmtlab.thesis.tables.normalisation import DE_EN, DEEP_SIZES, EN_VI, POST_LAYER, QAA_EN, SIZES, SMALL_DE, TABLE_3_13
 

@@ -6,8 +6,9 @@ child's text has two rows: its own test text, and the parent's.
 
 from dataclasses import replace
 
-from nmtlab.grids.declared.corpora import ConcatenatedCorpus, Corpus, ExternalCorpus, FirstPairs, SyntheticCorpus
+from nmtlab.grids.declared.corpora import Corpus, FirstPairs
 from nmtlab.grids.declared.declaration import Changes, Column, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.whole_corpora import ConcatenatedCorpus, ExternalCorpus, SyntheticCorpus
 from nmtlab.text.artificial import ArtificialSettings
 
 _RECIPE, _GENERAL = "fixnorm-bpe", "general"

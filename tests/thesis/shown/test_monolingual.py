@@ -6,8 +6,9 @@ import math
 import pytest
 from support.child_sizes import results_of
 
-from nmtlab.grids.declared.corpora import ExternalCorpus, TranslatedCorpus
+from nmtlab.grids.declared.corpora import TranslatedCorpus
 from nmtlab.grids.declared.declaration import Setup
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.grids.results.schemas import SENTENCES, TEXT
 from nmtlab.grids.running.cells import cells_of
 from nmtlab.text.corpora.lines import write_lines
