@@ -9,11 +9,12 @@ import typer
 from tqdm import tqdm
 
 from nmtlab.analysis.access.scoring import compare_texts
-from nmtlab.analysis.comparison.documents import (
-    ADAPTATION,
+from nmtlab.analysis.comparison.documents import ADAPTATION
+from nmtlab.analysis.comparison.new_words import (
     SYSTEMS,
     dictionary_for,
     dictionary_of,
+    document_lines,
     new_word_accuracy,
     new_words,
     training_text,
@@ -135,7 +136,7 @@ def adapt(
     workspace = Workspace.find()
     opened, text = open_text(open_run(run, workspace), workspace, corpus, source, target)
     documents = text.documents(split)
-    lines = _lines(text, split, documents)
+    lines = document_lines(text, split, documents)
     texts, known = texts_before(opened, workspace)
     training = training_text(texts, opened.recipe.text.max_words) if known else []
     entries = dictionary_for(lines, read_dictionary(dictionary), text.source) if dictionary else []
@@ -175,12 +176,6 @@ def read_dictionary(path: Path) -> dict[str, str]:
             raise CorpusError(f"{path}, line {number}: not a word and a translation", remedy)
         entries.setdefault(columns[0].strip(), columns[1].strip())
     return entries
-
-
-def _lines(text: ParallelCorpus, split: str, documents: list[str]) -> pd.DataFrame:
-    sources, references = zip(*text.pairs(split), strict=True)
-    lines = range(1, len(documents) + 1)
-    return pd.DataFrame({"document": documents, "line": lines, "source": sources, "reference": references})
 
 
 def _answer(

@@ -315,6 +315,15 @@ def test_the_published_values_of_copying_are_those_of_pham_whose_reward_makes_sy
     assert {of_row.idxmax()[1] for _, of_row in used.groupby(level=0)} == {"annotated, copy head, rewarded"}
 
 
+def test_the_published_values_of_documents_are_those_of_kothur_whose_dictionary_doubles_the_new_words_that_are_right():
+    values = published("documents").astype({"value": float}).pivot(index="row", columns="metric", values="value")
+    assert values.shape == (2, 10)
+    emea = values.loc["en-de (EMEA)"]
+    assert [emea["new-words"], emea["new-words-dictionary"], emea["bleu-dictionary-online"]] == [39.9, 87.9, 53.8]
+    assert (values["bleu-dictionary-online"] == values.filter(like="bleu").max(axis=1)).all()
+    assert (values["bleu-constrained"] < values["test-bleu"]).all()
+
+
 def test_every_published_value_has_its_source():
     assert all(re.search(r"Nguyen.*\(2019\), Table 3\.\d+$", source) for source in PUBLISHED["source"])
     assert (PUBLISHED["table"].str.removeprefix("table-") == PUBLISHED["source"].str.extract(r"(3\.\d+)$")[0]).all()

@@ -105,6 +105,7 @@ class SyntheticCorpus:
         settings: settings of the language.
         train: number of training pairs; likewise `dev` and `test`.
         start: number of the first sentence; corpora with numbers far apart have different sentences.
+        document: number of pairs in each document of dev and test, with new nouns in each; 0 for text without.
     """
 
     name: str
@@ -114,6 +115,7 @@ class SyntheticCorpus:
     dev: int = 300
     test: int = 500
     start: int = 0
+    document: int = 0
     target: str = field(default=ENGLISH, init=False)
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
@@ -123,11 +125,9 @@ class SyntheticCorpus:
             CorpusError: a different corpus has that name.
         """
         folder = folder_of(self.name, workspace)
-        sizes = {"train": self.train, "dev": self.dev, "test": self.test, "start": self.start, "document": 0}
+        sizes = {name: getattr(self, name) for name in ("train", "dev", "test", "start", "document")}
         if not folder.exists():
-            write_corpus(
-                folder, [self.source], self.settings, train=self.train, dev=self.dev, test=self.test, start=self.start
-            )
+            write_corpus(folder, [self.source], self.settings, **sizes)
         made = asdict(ArtificialSettings()) | {"document": 0} | read_facts(folder / "artificial.json")
         check_same(folder, made, {**asdict(self.settings), **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)

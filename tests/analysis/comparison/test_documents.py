@@ -6,12 +6,10 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.comparison.documents import (
-    ADAPTATION,
-    adaptation_table,
+from nmtlab.analysis.comparison.documents import ADAPTATION, adaptation_table, gain_on_the_rest
+from nmtlab.analysis.comparison.new_words import (
     dictionary_for,
     dictionary_of,
-    gain_on_the_rest,
     new_word_accuracy,
     new_words,
     training_text,
