@@ -146,8 +146,8 @@ def _write(
                 raise CorpusError(problem, "choose pairs that it has not seen")
             translations = made(split, pairs)
             report.options["blank"] += sum(map(is_blank, translations))
-            sides = zip(*((source, mt, target) for (source, target), mt in zip(pairs, translations, strict=True)))
-            for language, lines in zip(languages, sides, strict=True):
+            sources, targets = zip(*pairs, strict=True)
+            for language, lines in zip(languages, (sources, translations, targets), strict=True):
                 write_lines(temporary / f"{split}.{language}", lines)
             report.kept[split] = len(pairs)
         report.save(temporary)

@@ -16,7 +16,7 @@ from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS, Need, in_dire
 from nmtlab.analysis.access.translations import more_sources
 from nmtlab.analysis.attention.strips import strips
 from nmtlab.errors import NmtlabError
-from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, readable
+from nmtlab.figures.theme import BELOW, COLOURS, dressed, plain, readable
 from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import last_layer
@@ -180,11 +180,11 @@ def sentence_figure(found: pd.DataFrame, threshold: float = THRESHOLD) -> go.Fig
         )  # fmt: skip
     if len(sources) == 2:
         for level in {threshold, 1 - threshold}:
-            figure.add_hline(level, line={"color": FAINT, "width": 1, "dash": "dot"})
+            figure.add_hline(level, line={"color": COLOURS[6], "width": 1.5, "dash": "dot"})
     ticks = [plain(piece) for piece in readable(tokens)]
     figure.update_xaxes(tickvals=list(range(len(tokens))), ticktext=ticks, tickangle=-60, title_text="target")
     figure.update_yaxes(range=[0, 1], title_text="share of attention")
-    figure.update_layout(barmode="stack", bargap=0.15, legend=BELOW, margin_b=130)
+    figure.update_layout(barmode="stack", bargap=0.15, legend={**BELOW, "traceorder": "normal"}, margin_b=130)
     return dressed(figure, "Which source does each token come from?", 440)
 
 

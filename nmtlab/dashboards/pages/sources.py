@@ -88,7 +88,7 @@ class SourcesPage(Page):
         ]
         body = [
             self.answer, self.chart, self.maps, self.hint, html(_PUBLISHED, "nmtlab-note"),
-            Fold("whole", f"Which source do the tokens of a text come from? (its first {_SAMPLE} sentences)", self.whole),
+            Fold("whole", f"Which source do the tokens of a text's first {_SAMPLE} sentences come from?", self.whole),
         ]  # fmt: skip
         rail = [self.runs, self.text, self.line, self.typed, self.threshold]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
@@ -125,7 +125,7 @@ class SourcesPage(Page):
         self._weights = attention(system_of(run), sentences[0], more=sentences[1:]).assign(run=run.label)
         self.maps.show(with_subtitle(attention_figure(self._weights), self._about(run)))
         named = zip((run.direction[0], *run.recipe.corpus.also_sources), sentences, strict=False)
-        self.hint.say(" ".join(f"{name}: {isolated(text) or '(missing)'}." for name, text in named))
+        self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named))
 
     def _about(self, run: Run) -> str:
         typed = not is_blank(self.typed.value)
