@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtlab.analysis.access.needs import ONE_SOURCE, WEIGHTS, check_needs, in_direction
+from nmtlab.analysis.access.needs import ONE_SOURCE, check_needs, in_direction
 from nmtlab.errors import CorpusError
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -63,7 +63,7 @@ def translated_triplets(
         RunError: the run has no weights, or reads several sources.
     """
     run = in_direction(run, corpus)
-    check_needs(run, (WEIGHTS, ONE_SOURCE))
+    check_needs(run, (ONE_SOURCE,))
     system = open_system(run, machine=machine)
     seen, known = _trained_on(run, corpus, workspace)
     origin = {"run": run.name, "weights": run.checkpoints.original_digest, "pipeline": run.pipeline.checksum()}

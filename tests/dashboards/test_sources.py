@@ -66,7 +66,7 @@ def test_a_whole_text_is_counted_when_its_part_is_opened(page, workspace, editor
 def test_published_shares_are_seen(page):
     seen = [part.value for part in page.body.children if "Jauregi Unanue" in getattr(part, "value", "")]
     assert len(seen) == 1
-    assert "23 % src, 45 % mt, 31 % both at t = 0.6" in seen[0]
+    assert "23 % src, 45 % mt, 31 % both at a threshold of 0.6" in seen[0]
 
 
 def test_without_its_text_a_sentence_can_be_typed(workspace):

@@ -54,8 +54,8 @@ _NONE = (
     "and train with --also-source and --set model.combine=joint."
 )
 _PUBLISHED = (
-    "In post-editing of English to German (WMT 2017), Jauregi Unanue et al. (2018) found "
-    f"{listed([f'{percent(share)} {source}' for source, share in PUBLISHED.items()])} at t = {THRESHOLD:g}."
+    "In post-editing of English to German (WMT 2017), Jauregi Unanue et al. (2018) count, of the tokens, "
+    f"{listed([f'{percent(share)} {source}' for source, share in PUBLISHED.items()])} at a threshold of {THRESHOLD:g}."
 )
 
 
@@ -72,7 +72,7 @@ class SourcesPage(Page):
             "missing source",
             continuous_update=False, rows=3, layout=wide,
         )  # fmt: skip
-        self.threshold = widgets.FloatSlider(description="t", value=THRESHOLD, min=0.5, max=0.95, step=0.05)
+        self.threshold = widgets.FloatSlider(description="Threshold", value=THRESHOLD, min=0.5, max=0.95, step=0.05)
         self.answer, self.chart, self.maps, self.hint = Answer(), Chart(), Chart(), Note()
         self._weights = pd.DataFrame()
         state = {
