@@ -3,9 +3,11 @@
 import shutil
 
 import pytest
+from typer.testing import CliRunner
 
 from nmtlab.analysis.attention.focus import FOCUS, focus_finding, focus_shares, sentence_focus
 from nmtlab.analysis.attention.weights import attention
+from nmtlab.cli.main import app
 from nmtlab.dashboards.pages.sources import SourcesPage
 from nmtlab.runs.listing import open_run
 from nmtlab.workspace import Workspace
@@ -76,6 +78,30 @@ def test_without_its_text_a_sentence_can_be_typed(workspace):
     page.typed.value = "ein hund\none dog"
     assert page.chart.figure.data
     assert page._message.value == ""
+
+
+def test_the_sentences_of_a_packed_run_are_read_with_all_their_sources(workspace, tmp_path, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(workspace.data))
+    words = ["pack", "editor", "--weights", "--sentences", "5", "--licence", "CC0", "--to", str(tmp_path)]
+    for command in (words, ["unpack", str(tmp_path / "editor.tar.xz"), "--name", "packed"]):
+        done = CliRunner().invoke(app, ["runs", *command])
+        assert done.exit_code == 0, done.output
+    shutil.rmtree(workspace.data / "corpora")
+    page = SourcesPage(workspace)
+    page.runs.table.choose(["packed"])
+    page.folds[0].opened = True
+    assert page.text.value.endswith("(packed dev)")
+    assert page.line.max == 5
+    assert page.chart.figure.data
+    assert page.whole.answer.value
+    assert page._message.value == ""
+
+
+def test_where_no_run_is_chosen_nothing_is_left_of_what_was(page):
+    page.folds[0].opened = True
+    page.runs.table.unpick()
+    assert (page.answer.value, page.hint.value, page.whole.answer.value) == ("", "", "")
+    assert not any(chart.figure.data for chart in (page.chart, page.maps, page.whole.chart))
 
 
 def test_a_run_with_an_attention_to_each_source_is_left_out_and_said_so(workspace):
