@@ -15,6 +15,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # CUDA_VISIBLE_DEVICES=0 pyte
 import hypothesis
 import pytest
 import torch
+from support.editor import Editor, editor_in
 from support.zoo import Zoo
 
 from nmtlab.recipe import Recipe, named_recipe
@@ -127,3 +128,9 @@ def zoo(shared_folder, tiny_corpus, tiny_recipe) -> Iterator[Zoo]:
 def trained(zoo) -> tuple[Run, Workspace]:
     """A run trained to the end, and the workspace it is in; all tests read it, so whoever measures takes a copy."""
     return zoo("trained"), zoo.workspace("trained")
+
+
+@pytest.fixture(scope="session")
+def editor(shared_folder, tiny_corpus, tiny_recipe) -> Editor:
+    """A run of two sources with one attention, its triplets and their workspace; whoever writes takes a copy."""
+    return editor_in(shared_folder / "editor", tiny_corpus, tiny_recipe)

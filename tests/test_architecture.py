@@ -28,7 +28,7 @@ FLOORS = [
     ("systems",),
     ("training", "interchange", "synthetic", "selection"),
     ("analysis", "rounds"),
-    ("grids",),
+    ("grids", "triplets"),
     ("thesis",),
     ("progress", "demo"),
     ("dashboards",),

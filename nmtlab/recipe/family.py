@@ -41,6 +41,11 @@ class Family(Section):
         return True
 
     @property
+    def joint_attention(self) -> bool:
+        """Whether several sources share one attention, so that its mass tells which of them a token is from."""
+        return False
+
+    @property
     def inner_width(self) -> int:
         """Units inside a layer: of its feed-forward sublayer, or of the gates of its cell."""
         return 0

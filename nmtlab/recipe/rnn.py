@@ -97,6 +97,10 @@ class RnnSettings(Family):
         return self.attention != "none"
 
     @property
+    def joint_attention(self) -> bool:
+        return self.combine != "separate"
+
+    @property
     def inner_width(self) -> int:
         return 4 * self.d_model
 

@@ -118,6 +118,10 @@ class TransformerSettings(Family):
         return self.encoder_layers, self.decoder_layers
 
     @property
+    def joint_attention(self) -> bool:
+        return self.combine != "separate"
+
+    @property
     def inner_width(self) -> int:
         return self.d_ff
 

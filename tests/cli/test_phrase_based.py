@@ -2,6 +2,8 @@
 
 import pytest
 
+from nmtlab.text.corpora.lines import write_lines
+
 
 @pytest.mark.full
 def test_it_is_trained_listed_evaluated_compared_and_translated_with(nmtlab, data, tiny_corpus, tiny_recipe, tmp_path):
@@ -17,6 +19,11 @@ def test_it_is_trained_listed_evaluated_compared_and_translated_with(nmtlab, dat
     bleu = float(next(line.split()[1] for line in evaluated.out.splitlines() if line.startswith("BLEU")))
     assert bleu > 80  # word for word, with a dictionary that is known
     assert "perplexity" not in evaluated.out
+    (tmp_path / "unseen").mkdir()
+    for language in ("de", "en"):
+        write_lines(tmp_path / "unseen" / f"test.{language}", tiny_corpus.lines("test", language))
+    triplets = nmtlab("corpus", "triplets", "edits", "--run", "phrases", "--corpus", str(tmp_path / "unseen"))
+    assert triplets.code == 0, triplets.err
     tiny_recipe.save(tmp_path / "neural.toml")
     nmtlab("train", corpus, "--recipe", str(tmp_path / "neural.toml"), "--name", "neural")
     compared = nmtlab("compare", "phrases", "neural", "--corpus", corpus)

@@ -144,7 +144,7 @@ def test_a_page_of_packed_runs_with_weights_shows_all_but_g(name, gallery):
     page = make(name, gallery)
     assert told(page) == ""
     assert all(leaf.frame.index.is_unique for leaf in leaves(page) if isinstance(leaf, Table))
-    without = ("changed", "correct", "depth", "many", "monolingual", "noise", "train", "searches")
+    without = ("changed", "correct", "depth", "many", "monolingual", "noise", "train", "searches", "sources")
     assert bool(figures(page)) == (name not in without)
 
 
@@ -188,7 +188,7 @@ def answering(name: str, workspace: Workspace) -> Page:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("many", "monolingual", "noise", "train", "changed")]
+    "name", [name for name in NAMES if name not in ("many", "monolingual", "noise", "train", "changed", "sources")]
 )
 def test_where_nothing_is_chosen_no_figure_table_or_note_is_left_of_what_was(name, three):
     page = answering(name, three)
@@ -211,6 +211,7 @@ UNFAILING = {
     "gains",
     "train",
     "dynamics",
+    "sources",
     "worth",
 }  # the last reads what is whole of the log
 

@@ -276,7 +276,11 @@ class Analysis:
     def _question(self, run: Run, arguments: Mapping[str, Any]) -> AnswerKey:
         bound = inspect.signature(self.compute).bind(run, **arguments)
         bound.apply_defaults()
-        given = dict(list(bound.arguments.items())[1:])  # all but the run
+        also = run.recipe.corpus.also_sources  # other text of these is another question
+        given = {
+            name: replace(value, also=also) if isinstance(value, ParallelCorpus) else value
+            for name, value in list(bound.arguments.items())[1:]  # all but the run
+        }
         named = {name: value.name for name, value in given.items() if isinstance(value, ParallelCorpus | Run)}
         return AnswerKey(
             analysis=self.key,
@@ -363,5 +367,5 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
 
 
 def _checksum(corpus: ParallelCorpus, split: str) -> str:
-    texts = [list(corpus.lines(split, corpus.source)), *corpus.references(split)]
+    texts = [*(list(corpus.lines(split, one)) for one in corpus.sources), *corpus.references(split)]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()

@@ -32,7 +32,7 @@ class ImportReport:
 
     Args:
         kind: text, tsv, csv, jsonl, gettext, tmx, xliff, mtdata, sacrebleu, mono, join, filter, select, translated,
-            copied or noise.
+            copied, noise or triplets.
         origin: what was read, as the user named it (absolute paths reduced to their last part).
         source: code of the source language.
         target: code of the target language; empty for monolingual text.

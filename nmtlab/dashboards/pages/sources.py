@@ -1,0 +1,155 @@
+"""Which of several sources each word of a translation comes from."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+import ipywidgets as widgets
+import pandas as pd
+
+from nmtlab.analysis.access.findings import percent
+from nmtlab.analysis.access.translations import more_sources
+from nmtlab.analysis.attention.focus import (
+    FOCUS,
+    PUBLISHED,
+    THRESHOLD,
+    focus_figure,
+    focus_finding,
+    focus_shares,
+    sentence_figure,
+    sentence_focus,
+)
+from nmtlab.analysis.attention.weights import attention, attention_figure
+from nmtlab.dashboards.frame.about import About
+from nmtlab.dashboards.frame.fold import Fold
+from nmtlab.dashboards.frame.page import Page
+from nmtlab.dashboards.frame.runs import RunChooser
+from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.sentences import MAX_LETTERS
+from nmtlab.dashboards.frame.systems import described_runs, system_of
+from nmtlab.dashboards.frame.views import ViewSection
+from nmtlab.dashboards.parts.text_menu import TextMenu
+from nmtlab.dashboards.widgets.chart import Chart
+from nmtlab.dashboards.widgets.note import Answer, Note, html
+from nmtlab.figures.theme import isolated, with_subtitle
+from nmtlab.figures.view import View
+from nmtlab.figures.words import listed
+from nmtlab.runs.run import Run
+from nmtlab.text.corpora.lines import is_blank
+from nmtlab.workspace import Workspace
+
+PAGE = About(
+    place=35,
+    group="Why",
+    title="Several sources",
+    question="Which source does each word of a translation come from?",
+    name="sources",
+    needs=FOCUS.needs,
+    most_runs=1,
+)
+
+_SAMPLE = 100
+"""Sentences of a whole text."""
+_NONE = (
+    "No run here has one attention to several sources: make triplets with 'nmtlab corpus triplets', or join corpora, "
+    "and train with --also-source and --set model.combine=joint."
+)
+_PUBLISHED = (
+    "In post-editing of English to German (WMT 2017), Jauregi Unanue et al. (2018) count, of the tokens, "
+    f"{listed([f'{percent(share)} {source}' for source, share in PUBLISHED.items()])} at a threshold of {THRESHOLD:g}."
+)
+
+
+class SourcesPage(Page):
+    """The attention to several sources in a sentence, and the shares of tokens from each source in a text."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        wide = {"width": "100%"}
+        self.runs = RunChooser(workspace, PAGE.needs, many=False, none=_NONE)
+        self.text = TextMenu(workspace)
+        self.line = widgets.IntSlider(description="Line", value=1, min=1, max=1)
+        self.typed = widgets.Textarea(
+            placeholder="Or type a sentence, one line for each source, and click outside the box; a blank line is a "
+            "missing source",
+            continuous_update=False, rows=3, layout=wide,
+        )  # fmt: skip
+        self.threshold = widgets.FloatSlider(description="Threshold", value=THRESHOLD, min=0.5, max=0.95, step=0.05)
+        self.answer, self.chart, self.maps, self.hint = Answer(), Chart(), Chart(), Note()
+        self._weights = pd.DataFrame()
+        state = {
+            "runs": self.runs.table, "text": self.text, "line": self.line, "sentence": self.typed, "t": self.threshold,
+        }  # fmt: skip
+        sentence = ("runs", "text", "line", "sentence")
+        self.whole = ViewSection(self._whole, ("runs", "text", "t"), "Tokens by their source", digits=3)
+        sections = [
+            Section(("runs",), (), self._offer),
+            Section(("runs", "text"), (), self._limit),
+            Section(sentence, (self.maps, self.hint), self._read),
+            Section((*sentence, "t"), (self.answer, self.chart), self._draw),
+        ]
+        body = [
+            self.answer, self.chart, self.maps, self.hint, html(_PUBLISHED, "nmtlab-note"),
+            Fold("whole", f"Which source do the tokens of a text's first {_SAMPLE} sentences come from?", self.whole),
+        ]  # fmt: skip
+        rail = [self.runs, self.text, self.line, self.typed, self.threshold]
+        super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
+
+    @property
+    def _run(self) -> Run | None:
+        return self.runs.first
+
+    def _offer(self) -> None:
+        self.text.fill(self.runs.chosen)
+
+    def _limit(self) -> None:
+        """Offer the lines of the chosen text."""
+        text = self.text.text
+        self.line.max = text.corpus.count(text.split) if text else 1
+
+    def _sentence(self, run: Run) -> Sequence[str]:
+        """Return the sentence of each source: typed, or else of the chosen line; none if there is neither."""
+        if not is_blank(self.typed.value):
+            typed = [line.strip()[:MAX_LETTERS] for line in self.typed.value.splitlines()]
+            return typed[: 1 + len(run.recipe.corpus.also_sources)]
+        if (text := self.text.text) is None:
+            return []
+        sides = [text.corpus.lines(text.split, text.corpus.source), *more_sources(run, text.corpus, text.split)]
+        return [next(islice(side, self.line.value - 1, None)) for side in sides]
+
+    def _read(self) -> None:
+        """Read the attention of the run as it translates the sentence, and draw it."""
+        self._weights, run = pd.DataFrame(), self._run
+        sentences = self._sentence(run) if run else []
+        if run is None or all(map(is_blank, sentences)):
+            self.hint.say("This line has no source." if sentences else "Type a sentence." if run else "")
+            return
+        self._weights = attention(system_of(run), sentences[0], more=sentences[1:]).assign(run=run.label)
+        self.maps.show(with_subtitle(attention_figure(self._weights), self._about(run)))
+        named = zip((run.direction[0], *run.recipe.corpus.also_sources), sentences, strict=False)
+        self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named))
+
+    def _about(self, run: Run) -> str:
+        typed = not is_blank(self.typed.value)
+        return described_runs([run], "a typed sentence" if typed else f"line {self.line.value} of {self.text.value}")
+
+    def _draw(self) -> None:
+        """Draw the mass on each source, and say how many tokens come from it."""
+        if (run := self._run) and len(self._weights):
+            found = sentence_focus(self._weights, run).assign(run=run.label)
+            self.answer.say(focus_finding(found, self.threshold.value))
+            self.chart.show(with_subtitle(sentence_figure(found, self.threshold.value), self._about(run)))
+
+    def _whole(self) -> View | None:
+        """Return the shares of the tokens of a text from each source."""
+        run, text, t = self._run, self.text.text, self.threshold.value
+        if run is None or text is None:
+            return None
+        found = FOCUS.of(run, corpus=text.corpus, part=text.split, limit=_SAMPLE).assign(run=run.label)
+        if found.empty:
+            return None
+        figure = with_subtitle(focus_figure(found, t), described_runs([run], str(self.text.value)))
+        return View(focus_shares(found, t), figure, finding=focus_finding(found, t))
+
+
+def sources_page(workspace: Workspace | None = None) -> SourcesPage:
+    """Return the page."""
+    return SourcesPage(workspace or Workspace.find())
