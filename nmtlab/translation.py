@@ -310,18 +310,22 @@ class Translator(Generic[ModelT]):
         Raises:
             NmtlabError: one of them cannot occur.
         """
-        allowed = self.pipeline.target_allowed
         found: list[list[list[int]]] = []
         for number, (line, phrases) in enumerate(zip(lines, must, strict=True), start=1):
             ids = {phrase: self.pipeline.target_ids(phrase)[:-1] for phrase in phrases}
-            for phrase, tokens in ids.items():
+            for phrase in ids:
                 if is_blank(line):
                     raise NmtlabError(f"line {number}: {phrase!r} must occur, but the line is blank", "leave it out")
-                if not tokens or UNK in tokens or not allowed[tokens].all():
+                if not self.can_write(phrase):
                     problem = f"line {number}: {phrase!r} must occur, but the run cannot generate it"
                     raise NmtlabError(problem, "write it otherwise, or leave it out")
             found.append(list(map(list, dict.fromkeys(map(tuple, ids.values())))))
         return found
+
+    def can_write(self, phrase: str) -> bool:
+        """Return whether a phrase may be required of a translation: it is not blank, and has no UNK or masked type."""
+        tokens = self.pipeline.target_ids(phrase)[:-1]
+        return bool(tokens) and UNK not in tokens and bool(self.pipeline.target_allowed[tokens].all())
 
     def _translations(self, rows: Sequence["_Row"], found: Sequence[list[Hypothesis]]) -> list[Translation]:
         replaced = self._replacements(rows, found)

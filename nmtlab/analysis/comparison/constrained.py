@@ -27,6 +27,8 @@ def constrained_translations(
 ) -> pd.DataFrame:
     """Translate documents by a beam search in whose result the translations of a dictionary's words must occur.
 
+    Translations that the run cannot write, since they need a type that no training target has, are left out.
+
     Args:
         run: neural, with weights; it searches with a beam.
         corpus: in its languages.
@@ -38,17 +40,15 @@ def constrained_translations(
 
     Returns:
         A row for each sentence: `document`, `line` in the text from 1, `source`, `reference`, `constrained`.
-
-    Raises:
-        NmtlabError: a translation has letters that the run cannot generate.
     """
     run, lines = in_direction(run, corpus), document_lines(corpus, split, documents)
     split_source, entries = Words(corpus.source).split, {(name, word): said for name, word, said in dictionary}
+    system = open_model(run, machine=machine)
     must = [
-        [said for word in split_source(source) if (said := entries.get((name, word)))]
+        [said for word in split_source(source) if system.can_write(said := entries.get((name, word), ""))]
         for name, source in zip(lines["document"], lines["source"], strict=True)
     ]
-    found = open_model(run, machine=machine).translate(lines["source"], on_progress=on_progress, must=must)
+    found = system.translate(lines["source"].tolist(), on_progress=on_progress, must=must)
     return lines.assign(constrained=[one.text for one in found])
 
 
