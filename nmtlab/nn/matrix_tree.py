@@ -51,7 +51,7 @@ def tree_marginals(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def flat_marginals(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return β, (B, S, S), of words that choose their heads independently, one each: softmax; as of `tree_marginals`."""
+    """Return β, (B, S, S), of words that choose their heads alone: a softmax; arguments as of `tree_marginals`."""
     edges = mask.unsqueeze(2) & mask.unsqueeze(1)
     return scores.masked_fill(~edges, torch.finfo(scores.dtype).min).softmax(1) * edges
 

@@ -16,7 +16,6 @@ from support.small_recurrent import (
     D,
     R,
     attending,
-    every_system,
     everything,
     log_probs,
     pairs,
