@@ -59,7 +59,7 @@ def _arborescence(scores: np.ndarray) -> np.ndarray:
     heads = scores.argmax(0)
     heads[0] = 0
     cycle = _cycle(heads)
-    if not cycle:
+    if not len(cycle):
         return heads
     # The cycle becomes one node, the last: what enters it breaks one of its arcs.
     others = np.setdiff1d(np.arange(len(scores)), cycle)
@@ -69,7 +69,7 @@ def _arborescence(scores: np.ndarray) -> np.ndarray:
     merged[:-1, :-1] = scores[np.ix_(others, others)]
     merged[:-1, -1], merged[-1, :-1] = entering.max(1), leaving.max(0)
     found = _arborescence(merged)
-    inside = np.asarray(cycle)[leaving.argmax(0)]
+    inside = cycle[leaving.argmax(0)]
     for node, head, source in zip(others[1:], found[1:-1], inside[1:], strict=True):
         heads[node] = source if head == len(others) else others[head]
     entered = int(entering[found[-1]].argmax())
@@ -77,7 +77,7 @@ def _arborescence(scores: np.ndarray) -> np.ndarray:
     return heads
 
 
-def _cycle(heads: np.ndarray) -> list[int]:
+def _cycle(heads: np.ndarray) -> np.ndarray:
     """Return the nodes of a cycle that node 0 is not on; none if there is none."""
     for start in range(1, len(heads)):
         seen: list[int] = []
@@ -86,5 +86,5 @@ def _cycle(heads: np.ndarray) -> list[int]:
             seen.append(node)
             node = int(heads[node])
         if node:
-            return seen[seen.index(node) :]
-    return []
+            return np.array(seen[seen.index(node) :])
+    return np.array([], dtype=int)
