@@ -75,7 +75,8 @@ def selected_heads(system: RunOrSystem, sources: Sequence[str]) -> list[list[int
     Raises:
         RunError: the system selects no heads.
     """
-    translator, found = opened(system), [[] for _ in sources]
+    translator = opened(system)
+    found: list[list[int]] = [[] for _ in sources]
     for place, heads in _heads(translator, sources):
         belongs = pieces_of_words(translator.pipeline.source_words(sources[place])[1])
         pieces = len(belongs)
