@@ -29,6 +29,7 @@ from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
 from nmtlab.nn.maps import linear_maps
+from nmtlab.nn.matrix_tree import HeadSelection
 from nmtlab.nn.norms import ScaleNorm
 from nmtlab.nn.output import OutputLayer, OutputTypes
 from nmtlab.nn.positions import LearnedPositions, RelativePositions, Sinusoids
@@ -241,6 +242,7 @@ def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
         language_codes=text.languages,
         copy_head=CopyHead(s.d_model) if s.copy_head else None,
         more_encoders=[first if s.shared_encoders else encoder() for _ in others],
+        grammar=None if s.grammar == "none" else HeadSelection(s.d_model, s.grammar),
     )
     for name, parameter in model.named_parameters():
         if "norm." not in name:  # layer norms keep their default gain and bias

@@ -7,7 +7,7 @@ C columns of the output: the types that may be produced.
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from nmtlab.errors import RunError
 from nmtlab.models.several import Joint
+from nmtlab.nn.matrix_tree import Heads
 from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD, UNK
@@ -366,6 +367,10 @@ class Inspectable(ABC):
 
         None if the model has no copy head.
         """
+        return None
+
+    def heads(self, memory: Any) -> Heads | None:
+        """Return which source word heads which, of a memory; None if the model selects no heads."""
         return None
 
     def sublayers(self) -> list[Sublayer]:

@@ -33,6 +33,7 @@ from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.lexical import TABLE_EPSILON, LexicalModule, TranslationTable, at_length
 from nmtlab.nn.linear import Linear, affine
+from nmtlab.nn.matrix_tree import Heads, HeadSelection
 from nmtlab.nn.output import OutputTypes
 from nmtlab.nn.recurrent import Cell, CellState, SequenceDropout, Stack
 from nmtlab.nn.several import FlatGlobalAttention, SeparateGlobalAttention
@@ -142,7 +143,7 @@ class Attended:
     """What the decoder attends to.
 
     Args:
-        keys, values: (B, S, D).
+        keys, values: (B, S, D); with `HeadSelection`, values are (B, S, 2 D), whose second half are annotations.
         bias: as of `RecurrentMemory`, or (B, M, S) with an attention to each of M sources.
         lexical: (B, S, D) embeddings for the lexical module, or (B, S, C) rows of a translation table; None without a
             lexicon.
@@ -243,6 +244,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         language_codes: of the source and target languages.
         copy_head: mixes in copies of what is attended to; None for none, as with a translation table.
         more_encoders: of the other sources; the first one's again if they share it.
+        grammar: annotates the words of a single source, for the attention to read; None for no annotations.
     """
 
     def __init__(
@@ -262,6 +264,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         language_codes: LanguageCodes = ((), ()),
         copy_head: CopyHead | None = None,
         more_encoders: Sequence[Encoder] = (),
+        grammar: HeadSelection | None = None,
     ) -> None:
         super().__init__()
         types, width = target_embedding.stored().shape
@@ -273,6 +276,8 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         self.feed = Linear(width, cells[0].input.out_features, bias=False) if reads else None
         self.attention = attention
         contexts = len(attention.parts) if isinstance(attention, SeparateGlobalAttention) else int(reads)
+        contexts += grammar is not None
+        self.grammar = grammar
         self.combine = Linear((contexts + 1) * width, width, bias=False)  # W_c
         self.dropout = dropout
         self.residual = residual
@@ -381,6 +386,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def generated_share(self, states: Tensor) -> Tensor | None:
         return None if self.copy_head is None else self.copy_head.generated_share(self._h_tilde(states))
 
+    def heads(self, memory: RecurrentMemory) -> Heads | None:
+        return None if self.grammar is None else self.grammar.heads(memory.states, memory.mask)
+
     def inner_products(self, states: Tensor) -> dict[str, InnerProduct]:
         rows = self._rows(self.output_ids)
         return {name: InnerProduct(vectors, rows[name]) for name, vectors in self._vectors(states).items()}
@@ -420,7 +428,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
     def _keys_values(self, memory: RecurrentMemory) -> tuple[Tensor, Tensor]:
         assert self.attention is not None
         if isinstance(self.attention, GlobalAttention):
-            return self.attention.keys(memory.states), memory.states
+            read = memory.states
+            if self.grammar is not None:
+                read = torch.cat((read, self.grammar(read, memory.mask)), dim=-1)
+            return self.attention.keys(memory.states), read
         assert memory.joint is not None
         return self.attention.keys_values(memory.states, memory.joint.segments)
 
@@ -478,6 +489,9 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         """Return the top layer's output, (B, K, D), behind the context if there is any, and the weights, (B, K, S)."""
         if self.attention is not None:
             context, weights = self.attention(h, source.keys, source.values, source.bias, imposed, source.temperature)
+            if self.grammar is not None:
+                content, annotations = context.chunk(2, dim=-1)
+                context = torch.cat((content, self.grammar.gated(annotations, h)), dim=-1)
             return torch.cat((context, h), dim=-1), weights
         weights = torch.ones_like(h[..., :1])
         return (h if self.feed is None else torch.cat((source.values.expand_as(h), h), dim=-1)), weights

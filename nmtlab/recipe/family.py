@@ -76,6 +76,11 @@ class Family(Section):
         return False
 
     @property
+    def selects_heads(self) -> bool:
+        """Whether a model selects a head for each source word, as in a dependency tree."""
+        return False
+
+    @property
     def lexical_module(self) -> bool:
         """Whether a model has a lexical module, whose translations of words can be listed."""
         return False

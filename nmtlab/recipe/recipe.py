@@ -219,7 +219,7 @@ def _sources_problem(recipe: Recipe) -> str:
         return "model.combine 'flat' needs a product as its score; set model.attention to 'general'"
     of_one = {
         "text.annotate": recipe.text.annotate, "text.length_bins": recipe.text.length_bins,
-        "model.copy_head": model.copies,
+        "model.copy_head": model.copies, "model.grammar": model.selects_heads,
         "training.guided_attention": recipe.training.guided_attention,
     }  # fmt: skip
     if other := next((name for name, is_set in of_one.items() if is_set), ""):

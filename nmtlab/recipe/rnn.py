@@ -42,6 +42,9 @@ class RnnSettings(Family):
     context: Literal["initial", "every-step"] = "initial"
     """Without attention, whether the encoder's last state starts the decoder alone, or enters every step, too."""
 
+    grammar: Literal["none", "flat", "tree", "hard"] = "none"
+    """Attention also reads each source word's heads: chosen alone, as a tree, or its likeliest (Tran and Bisk 2018)."""
+
     combine: Literal["separate", "joint", "flat"] = "separate"
     """Of several sources: an attention to each (Nishimura et al. 2018), or one to all, without or with own weights."""
 
@@ -109,6 +112,10 @@ class RnnSettings(Family):
         return self.copy_head
 
     @property
+    def selects_heads(self) -> bool:
+        return self.grammar != "none"
+
+    @property
     def lexical_module(self) -> bool:
         return self.lexicon == "module"
 
@@ -130,6 +137,8 @@ class RnnSettings(Family):
             raise ValueError(f"lexicon {self.lexicon!r} reads what is attended to; remove it, or set attention")
         if self.copy_head and not self.attends:
             raise ValueError("copy_head copies what is attended to; remove it, or set attention")
+        if self.selects_heads and not self.attends:
+            raise ValueError(f"grammar {self.grammar!r} is read by attention; remove it, or set attention")
         if self.copy_head and self.lexicon == "table":
             raise ValueError("lexicon 'table' adds to logits, which copy_head mixes; remove one of them")
         if self.fixnorm and not self.tied:

@@ -21,6 +21,7 @@ from nmtlab.runs.tensors import save_tensors
 from nmtlab.runs.training_log import G_VALUES, LOGS, METRICS
 from nmtlab.runs.vocabularies import complete
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.heads import format_heads, gold_heads, has_gold_heads, heads_path
 from nmtlab.text.corpora.lines import new_folder, read_lines, write_lines
 from nmtlab.text.corpora.links import format_alignment, gold_links, has_gold_links
 from nmtlab.text.corpora.sample import draw_sample
@@ -36,7 +37,7 @@ _FILES = re.compile(
     r"|vocabulary/(pipeline\.json|(source|target)\.(((languages|counted)\.)?tsv|model|truecase)|joint\.model)"
     r"|metrics\.jsonl(\.xz)?|probes/(gradient_norm|g)\.jsonl(\.xz)?|probes/embedding_norms/\d+\.npz"
     r"|measures/[^/]+\.parquet|translations/[^/]+\.(txt|json)"
-    r"|sentences/(LICENCE|LINES|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align)"
+    r"|sentences/(LICENCE|LINES|dev\.[^/]+|(gold|aligned)/dev\.[^/]+\.align|gold/dev\.[^/]+\.heads)"
 )
 FIRST = ("recipe.toml", ENVIRONMENT, PACKED)
 """Files that come first in an archive, so that they are read without the rest."""
@@ -187,6 +188,9 @@ def dev_sentences(corpus: ParallelCorpus, number: int, licence: str, folder: Pat
     if has_gold_links(corpus, "dev"):
         links = [format_alignment(pairs) for pairs in drawn.of(gold_links(corpus, "dev"))]
         write_lines(folder / "gold" / f"dev.{corpus.source}-{corpus.target}.align", links)
+    if has_gold_heads(corpus, "dev"):
+        heads = drawn.of(gold_heads(corpus, "dev"))
+        write_lines(heads_path(ParallelCorpus(folder, corpus.source, corpus.target), "dev"), map(format_heads, heads))
     write_text(folder / _LICENCE, f"{len(drawn.lines)} dev sentences of {corpus.name}: {licence.strip()}\n")
     return ParallelCorpus(folder, corpus.source, corpus.target)
 

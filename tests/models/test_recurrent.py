@@ -16,13 +16,13 @@ from support.small_recurrent import (
     D,
     R,
     attending,
-    every_system,
     everything,
     log_probs,
     pairs,
     recurrent,
     stepwise,
 )
+from support.trees import enumerated
 from torch import Tensor
 
 from nmtlab.errors import RecipeError
@@ -58,6 +58,9 @@ def plain(model: RecurrentModel, source: list[int], target: list[int], system: d
         h, c = lstm(encoder, word, h, c)
         memory.append(h)
     memory = torch.stack(memory[::-1])
+    if "grammar" in system:
+        q, k, v = (memory @ p[f"grammar.{name}.weight"].T for name in ("query", "key", "value"))
+        annotations = enumerated(q @ k.T / math.sqrt(D)).T @ v
 
     table = p["target_embedding.weight"]
     if system.get("fixnorm"):
@@ -71,6 +74,9 @@ def plain(model: RecurrentModel, source: list[int], target: list[int], system: d
         scores = torch.stack([h @ p["attention.key.weight"] @ s for s in memory])
         attention = scores.softmax(0)
         context = (attention.unsqueeze(1) * memory).sum(0)
+        if "grammar" in system:
+            read_heads = (attention.unsqueeze(1) * annotations).sum(0)
+            context = torch.cat((context, read_heads * torch.sigmoid(p["grammar.gate.weight"] @ h)))
         h_tilde = torch.tanh(p["combine.weight"] @ torch.cat((context, h)))
         read = R * h_tilde / h_tilde.norm() if system.get("fixnorm") and system.get("fix_hidden", True) else h_tilde
         logits = rows @ read + p["output_bias"]
@@ -90,15 +96,18 @@ def plain(model: RecurrentModel, source: list[int], target: list[int], system: d
     return torch.stack(found)
 
 
-@every_system
-def test_a_system_computes_what_the_thesis_writes_down(system):
-    model = recurrent(**SYSTEMS[system])
+_WRITTEN_DOWN = SYSTEMS | {"grammar": {"grammar": "tree"}, "grammar-arthur": {"grammar": "tree", "lexicon": "table"}}
+
+
+@pytest.mark.parametrize("system", _WRITTEN_DOWN.values(), ids=_WRITTEN_DOWN)
+def test_a_system_computes_what_the_thesis_and_the_paper_on_heads_write_down(system):
+    model = recurrent(**system)
     expected = [
         plain(
             model,
             [w for w in source if w not in (PAD, EOS)],
             [w for w in target if w not in (PAD, EOS)],
-            SYSTEMS[system],
+            system,
         )
         for source, target in zip(SOURCE.tolist(), TARGET.tolist(), strict=True)
     ]

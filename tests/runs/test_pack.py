@@ -25,6 +25,7 @@ from nmtlab.runs.pack import dev_sentences, pack, packed_lines, unpack
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.systems import open_system
+from nmtlab.text.corpora.heads import gold_heads
 from nmtlab.text.corpora.links import gold_links, has_gold_links
 from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.text.segmentation.pipeline import Pipeline
@@ -303,15 +304,18 @@ def test_all_references_travel(tiny_corpus, tmp_path):
     assert small.references("dev") == [draw_sample(tiny_corpus, "dev", 3).targets, ["b"] * 3]
 
 
-def test_true_links_travel_with_the_dev_sentences_they_belong_to(run, tiny_corpus, tmp_path):
+def test_true_links_and_heads_travel_with_the_dev_sentences_they_belong_to(run, tiny_corpus, tmp_path):
     grown = Path(shutil.copytree(tiny_corpus.folder, tmp_path / "grown"))
     corpus = type(tiny_corpus)(grown, "de", "en")
     words = [len(source.split()) for source, _ in corpus.pairs("dev")]
     (grown / "gold").mkdir()
     diagonal = [" ".join(f"{i}-{i}" for i in range(count)) for count in words]
     (grown / "gold/dev.de-en.align").write_text("".join(f"{line}\n" for line in diagonal), encoding="utf-8")
+    chains = [" ".join(str(max(0, i - 1)) for i in range(count)) for count in words]
+    (grown / "gold/dev.de-en.heads").write_text("".join(f"{line}\n" for line in chains), encoding="utf-8")
     small = dev_sentences(corpus, 5, "CC0", tmp_path / "small")
     packed = unpack(pack(run, tmp_path / "packed.tar.xz", sentences=small), Workspace(tmp_path / "sent"), "packed")
+    assert gold_heads(packed.sentences, "dev") == draw_sample(corpus, "dev", 5).of(gold_heads(corpus, "dev"))
     assert has_gold_links(packed.sentences, "dev")
     assert gold_links(packed.sentences, "dev") == draw_sample(corpus, "dev", 5).of(gold_links(corpus, "dev"))
     assert not has_gold_links(dev_sentences(tiny_corpus, 5, "CC0", tmp_path / "other"), "dev")

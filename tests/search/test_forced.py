@@ -28,6 +28,7 @@ SYSTEMS = {
     "conv": ConvSettings(d_model=8, decoder_layers=2, dropout=0.0),
     "copying": TransformerSettings(**SIZES, copy_head=True),
     "copying rnn": RnnSettings(d_model=8, dropout=0.0, copy_head=True),
+    "heads": RnnSettings(d_model=8, dropout=0.0, grammar="tree"),
     "fixnorm+lex": RnnSettings(d_model=8, dropout=0.0, fixnorm=True, radius=3.5, lexicon="module"),
 }
 

@@ -28,6 +28,7 @@ MODELS = {
     "post-norm": TransformerSettings(**SMALL, placement="post", norm="layer"),
     "copying": TransformerSettings(**SMALL, copy_head=True),
     "copying lstm": RnnSettings(d_model=6, copy_head=True),
+    "heads": RnnSettings(d_model=6, grammar="tree"),
     "lstm": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),
     "conv": ConvSettings(d_model=6, decoder_layers=2),
     "no attention": RnnSettings(d_model=6, attention="none", context="every-step"),

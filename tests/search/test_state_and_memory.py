@@ -34,6 +34,7 @@ MODELS = {
     "conv": ConvSettings(d_model=6, decoder_layers=2),
     "copying": TransformerSettings(**SMALL, copy_head=True),
     "copying rnn": RnnSettings(d_model=6, copy_head=True),
+    "heads": RnnSettings(d_model=6, grammar="tree"),
     "untied": RnnSettings(d_model=6, tied=False),
     "tied": RnnSettings(d_model=6),
     "no attention": RnnSettings(d_model=6, attention="none"),

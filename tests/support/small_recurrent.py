@@ -46,6 +46,9 @@ VARIANTS = {
     "variational": {"variational": True, "layers": 2},
     "copying": {"copy_head": True},
     "copying-lex": {"copy_head": True, "fixnorm": True, "lexicon": "module"},
+    "grammar": {"grammar": "tree"},
+    "flat-grammar-lex": {"grammar": "flat", "fixnorm": True, "lexicon": "module"},
+    "grammar-copying": {"grammar": "tree", "copy_head": True, "attention": "additive"},
     "no-attention": {"attention": "none", "layers": 2},
     "every-step": {"attention": "none", "context": "every-step", "cell": "gru"},
 }

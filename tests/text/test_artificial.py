@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sacremoses import MosesTokenizer
 from support.grown import ADJECTIVES, LANGUAGES, NOUNS, VERBS, content_forms, every_language, pairs_of
+from support.trees import is_tree
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import FAMILY, ArtificialLanguage, ArtificialSettings
@@ -199,6 +200,31 @@ def test_every_word_is_linked_but_the_and_that_and_a_comma(code):
         linked = {i for i, _ in pair.links}, {j for _, j in pair.links}
         assert {word for i, word in enumerate(source) if i not in linked[0]} <= {",", "،"}
         assert {word.lower() for j, word in enumerate(target) if j not in linked[1]} <= {"the", "that"}
+
+
+@every_language
+def test_heads_are_a_tree_of_the_sentences_words_with_one_root_that_is_a_verb_or_a_predicate(code):
+    for pair in pairs_of(code):
+        words = pair.source.split(" ")
+        assert len(pair.heads) == len(words)
+        assert is_tree(pair.heads)
+        root = next(word for word, head in enumerate(pair.heads) if word == head)
+        assert pair.heads[-1] == root  # the full stop
+        if code != "qad" and not {",", "،"} & {*words}:
+            assert root == len(words) - 2  # the verb is at the end
+
+
+def test_heads_are_those_of_a_sentence_worked_by_hand():
+    pair = next(pair for pair in LANGUAGES["qaa"].pairs(10) if pair.target.startswith("Walter Belkanov ignored"))
+    assert pair.target == "Walter Belkanov ignored a planet with Anthony Volviley earlier ."
+    assert pair.source == "Sos Valter Belkanov Antoni Volviley kosh ob lukikni nehudi ."
+    # earlier, Walter, Belkanov, Anthony, Volviley, with, a, planet, ignored, stop
+    assert pair.heads == (8, 2, 8, 4, 8, 4, 7, 8, 8, 8)
+    report = next(pair for pair in LANGUAGES["qad"].pairs(10) if " said that " in pair.target)
+    assert report.target == "Some beautiful sisters said that the hunter saw the box in a red hotel ."
+    assert report.source == "Etisna saro ob kelikdena yad hazay jetsefde tsezesen tselhihdo ibil ob ."
+    # sisters, beautiful, some, said, that, hunter, saw, box, in a hotel, red, a, stop
+    assert report.heads == (3, 0, 0, 3, 6, 6, 3, 6, 6, 8, 8, 3)
 
 
 @pytest.mark.parametrize("language", [*LANGUAGES.values(), AMBIGUOUS], ids=[*FAMILY, "ambiguous"])

@@ -6,6 +6,7 @@ import pytest
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings, write_corpus
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.heads import gold_heads
 
 SPLITS = ("train", "dev", "test")
 
@@ -37,6 +38,8 @@ def test_a_corpus_has_what_the_language_says(corpus):
         ]
         links = (corpus / f"gold/dev.{code}-en.align").read_text().splitlines()
         assert links == [" ".join(f"{i}-{j}" for i, j in pair.links) for pair in pairs]
+        heads = gold_heads(ParallelCorpus.open(corpus, code, "en"), "dev")
+        assert heads == [list(pair.heads) for pair in pairs]
     described = json.loads((corpus / "artificial.json").read_text())
     assert described == {
         "languages": ["qab", "qac"],
@@ -108,7 +111,8 @@ def test_the_lexicon_on_disk_is_the_languages(corpus):
 def test_gold_of_train_can_be_left_out(tmp_path):
     write_corpus(tmp_path / "lean", ["qaa"], train=20, dev=5, test=5, train_gold=False)
     assert sorted(path.name for path in (tmp_path / "lean/gold").iterdir()) == [
-        *("dev.qaa-en.align", "lexicon.qaa-en.tsv", "names.qaa-en.tsv", "test.qaa-en.align")
+        *("dev.qaa-en.align", "dev.qaa-en.heads", "lexicon.qaa-en.tsv", "names.qaa-en.tsv"),
+        *("test.qaa-en.align", "test.qaa-en.heads"),
     ]
 
 

@@ -140,6 +140,12 @@ COPIES = Need(
     "choose a run whose model.copy_head is true",
     lambda run: run.recipe.model.copies,
 )
+HEADS = Need(
+    "selects no heads",
+    "it selects no heads of source words",
+    "choose a run whose model.grammar is not 'none'",
+    lambda run: run.recipe.model.selects_heads,
+)
 WORD_TRANSLATIONS = Need(
     "no lexical module, notes or copies",
     "it has no lexical module, writes no notes beside rare words, and has no copy head",

@@ -20,7 +20,7 @@ Links = Collection[Link] | Mapping[str, Collection[Link]]
 
 # Margins are estimated: plotly's measuring of labels takes half of the drawing time.
 _BARE = {"automargin": False, "showgrid": False, "zeroline": False}
-_SOURCE = {"title": {"text": "source"}, "tickangle": -60, "tickfont": {"size": 12}, **_BARE}
+_SOURCE = {"tickangle": -60, "tickfont": {"size": 12}, **_BARE}
 _TARGET = {"autorange": "reversed", "tickfont": {"size": 12}, **_BARE}
 _RUN = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
 _SCALE = {"len": 180, "lenmode": "pixels", "y": 1, "yanchor": "top"}
@@ -41,6 +41,8 @@ class Look(NamedTuple):
     Args:
         low, high: ends of the colour scale.
         hover: what is said of two tokens, `customdata`, and their weight `z`.
+        across, down: titles of the axes.
+        ring: what the links are called.
     """
 
     title: str
@@ -49,6 +51,9 @@ class Look(NamedTuple):
     high: float
     colours: str | tuple[tuple[float, str], ...]
     hover: str
+    across: str = "source"
+    down: str = "target"
+    ring: str = "aligned"
 
 
 def heatmaps(
@@ -72,12 +77,13 @@ def heatmaps(
         across, down = grid.domains(place)
         x, y = (f"{way}{place + 1 if place else ''}" for way in "xy")
         matrix = shown_weights(of_run, layer, head)
-        shown = _heatmap(matrix, source, target, look, not place), _rings(linked, not place and bool(linked))
+        shown = _heatmap(matrix, source, target, look, not place), _rings(linked, look.ring, not place and bool(linked))
         for trace in (*shown, *_dividers(of_run)):
             traces.append(trace | {"xaxis": x, "yaxis": y})
         first = place % grid.columns == 0
-        title = {"title": {"text": "target"}} if first else {"showticklabels": not _alike(targets)}
-        layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | {"anchor": y, "domain": across}
+        title = {"title": {"text": look.down}} if first else {"showticklabels": not _alike(targets)}
+        below = {"title": {"text": look.across}, "anchor": y, "domain": across}
+        layout[f"xaxis{place + 1}"] = _SOURCE | _ticks(sources[place]) | below
         layout[f"yaxis{place + 1}"] = _TARGET | _ticks(targets[place]) | {"anchor": x, "domain": down} | title
         tokens |= {x: ("source", _tokens(source)), y: ("target", _tokens(target))}
         names.append(_RUN | {"text": name_in_lines(run, grid.letters), "x": sum(across) / 2, "y": down[1]})
@@ -169,10 +175,10 @@ def _heatmap(
     }  # fmt: skip
 
 
-def _rings(linked: Sequence[tuple[int, int]], legend: bool) -> dict[str, object]:
+def _rings(linked: Sequence[tuple[int, int]], name: str, legend: bool) -> dict[str, object]:
     """Return rings around linked tokens as a trace."""
     return {
-        "type": "scatter", "mode": "markers", "name": "aligned", "showlegend": legend, "hoverinfo": "skip",
+        "type": "scatter", "mode": "markers", "name": name, "showlegend": legend, "hoverinfo": "skip",
         "x": [source for source, _ in linked], "y": [target for _, target in linked],
         "marker": {"symbol": "circle-open", "size": 13, "color": COLOURS[1], "line": {"width": 2}},
     }  # fmt: skip

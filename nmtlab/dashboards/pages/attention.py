@@ -13,6 +13,7 @@ from nmtlab.analysis.access.reference_links import kept_links
 from nmtlab.analysis.access.texts import Text
 from nmtlab.analysis.access.word_pairs import forced_attention, pair_of_words, piece_links
 from nmtlab.analysis.attention.confidence import CONFIDENCE
+from nmtlab.analysis.attention.grammar import SOURCE_HEADS
 from nmtlab.analysis.attention.places import PEAK_PLACES, farthest_off, linked_sentences
 from nmtlab.analysis.attention.shift import PEAK_COUNTS, peak_shifts, shift_summary
 from nmtlab.analysis.attention.weights import attention, attention_figure, peaks_finding
@@ -31,6 +32,7 @@ from nmtlab.dashboards.parts.agreement import Agreement
 from nmtlab.dashboards.parts.claims import ClaimsSection
 from nmtlab.dashboards.parts.contrast import ContrastControls
 from nmtlab.dashboards.parts.finder import Finder
+from nmtlab.dashboards.parts.grammar import Grammar
 from nmtlab.dashboards.parts.heads import Heads
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import button, columns, offer, show_if
@@ -57,7 +59,7 @@ PAGE = About(
         ("source", True): "Which target words attend to it?",
         ("target", True): "Which source words does it depend on?",
     },
-    illustrates=(PEAK_COUNTS, "left-shift", "alignment-error", "right-copies"),
+    illustrates=(PEAK_COUNTS, SOURCE_HEADS, "left-shift", "alignment-error", "right-copies"),
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm.s1", "small-tr-en.fixnorm-lex.s1")
@@ -96,6 +98,7 @@ class AttentionPage(Page):
         self.explained = ContrastControls()
         self.heads = Heads(self._choose_head)
         self.agreement = Agreement(self.guarded)
+        self.grammar = Grammar(self.sentences)
         self.said = widgets.ToggleButtons(
             description="Target", options=[("reference", "reference"), ("own translation", "own")]
         )
@@ -152,6 +155,7 @@ class AttentionPage(Page):
             Fold("sentence", "How far off is it in this sentence, and which unknown words were copied?",
                  self.details, columns(self.shifts, self.copies)),
             Fold("heads", "What does each head of a Transformer attend to?", self.heads),
+            self.grammar.fold,
             Fold("methods", "How often does each method point to the aligned word?", self.agreement),
             self._pins,
         ]  # fmt: skip

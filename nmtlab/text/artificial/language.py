@@ -115,11 +115,12 @@ for _link in np.ndindex(_LINK.shape):
 
 
 class ArtificialPair(NamedTuple):
-    """A sentence, its translation, and their gold links."""
+    """A sentence, its translation, their gold links, and the position of each source word's head; a root is its own."""
 
     source: str
     target: str
     links: Links
+    heads: tuple[int, ...]
 
 
 class LexiconEntry(NamedTuple):
@@ -163,6 +164,38 @@ def _expressed_by() -> Ids:
 
 
 _EXPRESSED_BY = _expressed_by()
+
+
+def _headed_by() -> Ids:
+    """Return for each slot that of its head, of which a word of the sentence is a dependent; 0: none.
+
+    Heads are words with content, as in Universal Dependencies: a verb or a predicate is the head of its clause, a noun
+    of its phrase, and the first clause of the sentence.
+    """
+    table = np.zeros(len(SLOTS), dtype=np.int64)
+    for slot, column in SLOT.items():
+        phrase, _, part = slot.rpartition(".")
+        outer = phrase.rpartition(".")[0]
+        match phrase, part:
+            case "", "stop":
+                head = "a.verb"
+            case "", "comma" | "conn" | "that":
+                head = "b.verb"
+            case "a", "verb" | "pred":
+                head = "nothing"
+            case "b", "verb" | "pred":
+                head = "a.verb"
+            case _, "head":
+                head = f"{outer}.verb"
+            case ("a" | "b", _) | (_, "who"):
+                head = f"{phrase}.verb"
+            case _:
+                head = f"{phrase}.head"
+        table[column] = SLOT.get(head, 0)
+    return table
+
+
+_HEADED_BY = _headed_by()
 
 
 class ArtificialLanguage:
@@ -283,6 +316,8 @@ class ArtificialLanguage:
 
         for _ in range(2):  # an auxiliary's verb may in turn be expressed by an adjective
             position = np.where(position < 0, position[:, _EXPRESSED_BY], position)
+        head = np.take_along_axis(position[:, _HEADED_BY], order, axis=1)
+        heads = np.where(head < 0, realised.cumsum(axis=1) - 1, head)[realised]
         position[concept == self._concepts.only("the")] = -1
         linked = np.take_along_axis(position, english_order, axis=1)
         english_linked = np.take_along_axis(english_position, english_order, axis=1)
@@ -295,6 +330,7 @@ class ArtificialLanguage:
                 map(_sentence, _cut(words, realised)),
                 map(_sentence, _cut(self._concepts.forms[forms], english_realised)),
                 map(tuple, _cut(links, both)),
+                map(tuple, _cut(heads, realised)),
                 strict=True,
             ),
         )
@@ -307,7 +343,7 @@ class ArtificialLanguage:
         return speakable
 
 
-def _cut(values: NDArray[np.object_], realised: Flags) -> Iterator[list]:
+def _cut(values: NDArray[np.object_] | Ids, realised: Flags) -> Iterator[list]:
     """Yield the values that belong to each row of `realised`."""
     flat = values.tolist()
     ends = accumulate(realised.sum(axis=1).tolist(), initial=0)

@@ -10,6 +10,7 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial.language import ArtificialLanguage, ArtificialPair, Split
 from nmtlab.text.artificial.language_settings import DISTANCES, ArtificialSettings
+from nmtlab.text.corpora.heads import format_heads
 from nmtlab.text.corpora.lines import new_folder, write_lines
 
 ENGLISH = "en"
@@ -33,6 +34,7 @@ def write_corpus(
     language in which they differ; `gold/` has, for each language xx:
 
     - `SPLIT.xx-en.align`: one line of links `0-0 1-2` per pair, between white-space tokens numbered from 0;
+    - `SPLIT.xx-en.heads`: the position of the head of each source token, of which it is a dependent; a root is its own;
     - `lexicon.xx-en.tsv`: each stem with its group of concepts, an English translation, its probability by design, the
       English word's forms, and its origin: inherited from the family, the language's own, or borrowed from English;
     - `names.xx-en.tsv`: each proper name, uninflected and in English, its class, its rank and share there, and its
@@ -46,7 +48,7 @@ def write_corpus(
             `sound_changes` and `order`), since the sentences of all languages mean the same.
         train, dev, test: number of pairs.
         start: number of the first sentence; for corpora with different sentences, choose numbers far apart.
-        train_gold: whether to write links and forms of train, which take disk space and, for the forms, memory.
+        train_gold: whether to write links, heads and forms of train, which take disk space and, for the forms, memory.
         document: number of pairs in each document of dev and test, in which three nouns are new (`documents`); 0 for
             text without documents.
 
@@ -130,15 +132,19 @@ def _write_split(
             stack.enter_context((folder / f"{split}.{code}").open("w", encoding="utf-8", newline="\n"))
             for code in (language.code, ENGLISH)
         )
-        align = _gold(folder, split, language, "align")
-        links = stack.enter_context(align.open("w", encoding="utf-8", newline="\n")) if gold else None
+        annotations = [
+            stack.enter_context(_gold(folder, split, language, ending).open("w", encoding="utf-8", newline="\n"))
+            for ending in (("align", "heads") if gold else ())
+        ]
         for pair in pairs:
             source.write(pair.source + "\n")
             target.write(pair.target + "\n")
             words = pair.target.split(" ")
             seen.update(filter(names.__contains__, words))
-            if links:
+            if annotations:
+                links, heads = annotations
                 links.write(" ".join([f"{i}-{j}" for i, j in pair.links]) + "\n")
+                heads.write(format_heads(pair.heads) + "\n")
                 source_words = pair.source.split(" ")
                 forms.update([(source_words[i], words[j]) for i, j in pair.links])
     if split == "train" and gold:

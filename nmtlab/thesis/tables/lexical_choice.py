@@ -212,7 +212,7 @@ TABLE_3_10 = Table(
 # a bidirectional encoder, which needs two layers.
 _IN_ORDER = replace(TIED, name="tied, source in order", changes={"model.reversed_source": False})
 _TWO_LAYERS = replace(TIED, name="tied, two layers", changes={"model.layers": 2})
-_BIDIRECTIONAL = replace(
+BIDIRECTIONAL = replace(
     TIED, name="tied, two layers, bidirectional", changes={"model.layers": 2, "model.bidirectional": True}
 )
 
@@ -221,7 +221,7 @@ ATTENTION_SINK = Table(
     title="Attention on the first source word, by the direction in which the encoder reads",
     subject="lexical choice",
     rows=(TU_EN, QAA_EN),
-    columns=(TIED, _IN_ORDER, _TWO_LAYERS, _BIDIRECTIONAL, FIXNORM),
+    columns=(TIED, _IN_ORDER, _TWO_LAYERS, BIDIRECTIONAL, FIXNORM),
     metrics=("peaks-first", "first-excess", "peaks-last", "last-excess", "peaks-linked", "moved-gain", "test-bleu"),
     baseline=TIED.name,
     changes=WORDS,
