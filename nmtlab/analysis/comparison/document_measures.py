@@ -12,8 +12,11 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 
 Find = Callable[[Run, ParallelCorpus], Mapping[str, Any]]
 
-DICTIONARY_ONLY = {"learning_rate": 0.0, "epochs": 0}
-"""Arguments of `document_translations` that teach nothing but a dictionary."""
+_DICTIONARY = {"dictionary_learning_rate": 0.03}
+ONLINE = {"learning_rate": 0.1}
+"""Arguments of `document_translations`. The rates are those of the highest BLEU on dev of an artificial language."""
+DICTIONARY_ONLY = {"learning_rate": 0.0, "epochs": 0, **_DICTIONARY}
+DICTIONARY_AND_ONLINE = {**ONLINE, **_DICTIONARY}
 
 
 def documents_of(run: Run, corpus: ParallelCorpus) -> dict[str, Any]:
@@ -45,7 +48,7 @@ def share_right(system: str) -> Callable[[pd.DataFrame, ParallelCorpus], float]:
     return read
 
 
-def adapted_measures(way: str, how: str, find: Find, given: Mapping[str, Any] = {}) -> tuple[Metric, Metric]:
+def adapted_measures(way: str, how: str, find: Find, given: Mapping[str, Any]) -> tuple[Metric, Metric]:
     """Return BLEU of the adapted translations, and the share of new words that are right in them."""
     scoring = Scoring(made_by=how, column="adapted", text=_by_document)
     return (

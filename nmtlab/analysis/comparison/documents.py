@@ -9,7 +9,9 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import DECODING, in_direction
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.comparison.document_measures import (
+    DICTIONARY_AND_ONLINE,
     DICTIONARY_ONLY,
+    ONLINE,
     UNADAPTED,
     adapted_measures,
     documents_of,
@@ -172,8 +174,10 @@ ADAPTATION = Analysis(
     finding=_said,
     metrics=(
         UNADAPTED,
-        *adapted_measures("online", "adapted to each sentence", documents_of),
+        *adapted_measures("online", "adapted to each sentence", documents_of, ONLINE),
         *adapted_measures("dictionary", "adapted to a dictionary", with_dictionary, DICTIONARY_ONLY),
-        *adapted_measures("dictionary-online", "adapted to a dictionary and each sentence", with_dictionary),
+        *adapted_measures(
+            "dictionary-online", "adapted to a dictionary and each sentence", with_dictionary, DICTIONARY_AND_ONLINE
+        ),
     ),
 )

@@ -51,7 +51,7 @@ def test_a_translation_has_the_dictionarys_words_of_its_document_that_the_run_ca
 
 
 def test_bleu_of_adapted_documents_is_that_of_each_line_against_its_reference(run, corpus):
-    found = ADAPTATION.of(run, corpus=corpus, documents=IDS).sort_values("line")
+    found = ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=0.1).sort_values("line")
     assert value_of(find_metric("bleu-online"), run, corpus) == pytest.approx(
         bleu(found["adapted"].tolist(), corpus.references("test")).value
     )
@@ -61,7 +61,7 @@ def test_the_share_of_new_words_that_are_right_is_of_each_occurrence_in_the_test
     train = corpus.folder / f"train.{corpus.source}"
     line = next(iter(corpus.lines("test", corpus.source)))
     train.write_text("".join(one.replace(line.split()[0], "x") + "\n" for one in train.read_text().splitlines()))
-    found = ADAPTATION.of(run, corpus=corpus, documents=IDS)
+    found = ADAPTATION.of(run, corpus=corpus, documents=IDS, learning_rate=0.1)
     words = new_words(found, list(corpus.pairs("train")), corpus.direction)
     assert len(words)
     assert value_of(find_metric("new-words"), run, corpus) == pytest.approx(100 * words["unadapted right"].mean())
