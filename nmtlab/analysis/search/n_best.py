@@ -138,12 +138,21 @@ def blank_direction(run: Run, target: str) -> Direction:
     Raises:
         NmtlabError: there is none.
     """
-    learned = [(one.source, one.target) for one in run.recipe.corpora if one.blank_source and not one.vocabulary_only]
-    if way := next((way for way in learned if language_of(way[1]) == language_of(target)), None):
-        return way
-    known = ", ".join(dict.fromkeys(code for _, code in learned)) or "no language"
+    for way in _learned_blank(run):
+        if language_of(way[1]) == language_of(target):
+            return way
+    known = ", ".join(dict.fromkeys(code for _, code in _learned_blank(run))) or "no language"
     problem = f"run {run.name!r}: is a language model of {known}, but the candidates are in {target}"
     raise NmtlabError(problem, "train one with corpus.blank_source=true")
+
+
+def is_language_model(run: Run, target: str) -> bool:
+    """Return whether a run has a `blank_direction`."""
+    return any(language_of(code) == language_of(target) for _, code in _learned_blank(run))
+
+
+def _learned_blank(run: Run) -> list[Direction]:
+    return [(one.source, one.target) for one in run.recipe.corpora if one.blank_source and not one.vocabulary_only]
 
 
 def _check_letters(run: Run, candidates: Sequence[Sequence[int]]) -> None:
@@ -172,6 +181,11 @@ SCORED_BY = Analysis(
     version=1,
     columns=("log_prob",),
 )
+
+
+def scoring(feature: str) -> dict[str, bool]:
+    """Return the arguments of `scored_by` for the feature `channel`, `second` or `blank`."""
+    return {"reverse": feature == "channel", "blank": feature == "blank"}
 
 
 class LanguageModel:
@@ -315,11 +329,9 @@ def n_best_lists(
     }  # fmt: skip
     columns = {}
     listed = N_BEST.of(run, on_progress, **asked)
-    for name, other in (("channel", channel), ("second", second)):
+    for name, other in (("channel", channel), ("second", second), ("blank", blank)):
         if other:
-            columns[name] = SCORED_BY.of(run, other=other, reverse=name == "channel", **asked)["log_prob"]
-    if blank:
-        columns["blank"] = SCORED_BY.of(run, other=blank, reverse=False, blank=True, **asked)["log_prob"]
+            columns[name] = SCORED_BY.of(run, other=other, **scoring(name), **asked)["log_prob"]
     if language_model:
         columns["language-model"] = pd.Series(language_model.log_probs(listed["text"]))
     return Lists(corpus, split, listed.assign(**columns), (*FEATURES[:3], *columns))
