@@ -24,7 +24,7 @@ from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.rerank import best_candidates, tuned_weights
-from nmtlab.systems import open_model, open_system
+from nmtlab.systems import lexicon_of, open_model, open_system
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
@@ -34,9 +34,10 @@ from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.training.objective import sentence_log_probs
 from nmtlab.translation import Translator
 
-FEATURES = ("log-prob", "length", "chrf", "channel", "second", "blank", "language-model")
+FEATURES = ("log-prob", "length", "chrf", "channel", "second", "blank", "lexicon", "language-model")
 """log p(y|x); |y| with EOS; the expected chrF in the list; log p(x|y) of a reverse run; log p(y|x) of another run;
-log p(y) of a run that was trained on blank sources; log p(y) of an n-gram model."""
+log p(y) of a run that was trained on blank sources; log p(y|x) by the lexicon of the run; log p(y) of an n-gram
+model."""
 
 _MOST_UNKNOWN = 0.5
 """Share of unknown tokens above which a language model does not know the candidates' letters."""
@@ -188,6 +189,25 @@ def scoring(feature: str) -> dict[str, bool]:
     return {"reverse": feature == "channel", "blank": feature == "blank"}
 
 
+def lexicon_scores(run: Run, sources: Sequence[str], listed: pd.DataFrame) -> list[float]:
+    """Return log p(y|x) of the candidates of `n_best` by Model 1, with the lexicon of a run; 0 if a source is blank.
+
+    Args:
+        run: in the direction of the text.
+        sources: all lines of the text.
+
+    Raises:
+        RunError: the run has no lexicon.
+    """
+    table, pipeline = lexicon_of(run), run.pipeline
+    found = []
+    for line, texts in listed.groupby("line", sort=False)["text"]:
+        source = pipeline.source_ids(sources[line - 1])[:-1]
+        ids = [target[:-1] for target in pipeline.encode_target(texts.tolist())]
+        found += table.log_probs(source, ids) if source else [0.0] * len(ids)
+    return found
+
+
 class LanguageModel:
     """An n-gram model of lines, split as the target side of a run splits them.
 
@@ -300,6 +320,7 @@ def n_best_lists(
     sample: int | None = None,
     language_model: LanguageModel | None = None,
     blank: Run | None = None,
+    lexicon: bool = False,
 ) -> Lists:
     """Return n-best lists with all features that can be computed; lists and scores of runs are stored with the run.
 
@@ -310,8 +331,10 @@ def n_best_lists(
         on_progress: called with the number of sentences just translated.
         language_model: of the target language.
         blank: has learned the target language from blank sources.
+        lexicon: score the candidates by the run's lexicon, too.
 
     Raises:
+        RunError: the run is to have a lexicon, but has none.
         NmtlabError: `channel` or `second` does not translate in its direction, or has no weights; `blank` is no
             language model of the target language, or knows other letters; or one of the three is phrase-based.
     """
@@ -322,6 +345,8 @@ def n_best_lists(
             raise NmtlabError(problem, "choose a run in this direction")
     if blank:
         blank_direction(blank, corpus.target)
+    if lexicon:
+        lexicon_of(run)  # which may refuse, before the translation
     for other in filter(None, (channel, second, blank)):
         check_needs(other, DECODING)
     asked: dict[str, Any] = {
@@ -332,6 +357,10 @@ def n_best_lists(
     for name, other in (("channel", channel), ("second", second), ("blank", blank)):
         if other:
             columns[name] = SCORED_BY.of(run, other=other, **scoring(name), **asked)["log_prob"]
+    if lexicon:
+        columns["lexicon"] = pd.Series(
+            lexicon_scores(in_direction(run, corpus), list(corpus.lines(split, corpus.source)), listed)
+        )
     if language_model:
         columns["language-model"] = pd.Series(language_model.log_probs(listed["text"]))
     return Lists(corpus, split, listed.assign(**columns), (*FEATURES[:3], *columns))
