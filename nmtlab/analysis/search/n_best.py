@@ -184,7 +184,7 @@ SCORED_BY = Analysis(
 )
 
 
-def scoring(feature: str) -> dict[str, bool]:
+def scoring(feature: str) -> dict[str, Any]:
     """Return the arguments of `scored_by` for the feature `channel`, `second` or `blank`."""
     return {"reverse": feature == "channel", "blank": feature == "blank"}
 

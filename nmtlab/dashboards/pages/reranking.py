@@ -216,7 +216,8 @@ class RerankingPage(Page):
 
     def _read(self, run: Run) -> None:
         model = self._learned(run) if self.model.value else None
-        self._lists = n_best_lists(run, **self._asked, **self._others, language_model=model)
+        by_runs: dict[str, Any] = {**self._others}
+        self._lists = n_best_lists(run, **self._asked, **by_runs, language_model=model)
 
     def _learned(self, run: Run) -> LanguageModel:
         key = run.name, run.direction[1]
