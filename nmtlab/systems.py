@@ -80,7 +80,7 @@ def lexicon_of(run: Run) -> LexicalTable:
     if (table := run.translation_table) is not None:
         return table
     remedy = f"align its training text first: nmtlab runs align {run.name}"
-    raise RunError(f"run {run.name!r}: has no lexicon to take a shortlist from", remedy)
+    raise RunError(f"run {run.name!r}: has no lexicon", remedy)
 
 
 def _without_low_rank(recipe: Recipe) -> Recipe:

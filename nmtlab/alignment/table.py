@@ -52,6 +52,25 @@ class LexicalTable:
         """Return the ids of all translations of a source type."""
         return self.targets[self.offsets[source] : self.offsets[source + 1]]
 
+    def log_probs(
+        self, source: Sequence[int], translations: Sequence[Sequence[int]], floor: float = 1e-4
+    ) -> list[float]:
+        """Return log p of translations given a source by Model 1 (Brown et al. 1993), but for their lengths.
+
+        It is Σ_j log((1 - f) 1/|x| Σ_i p(y_j | x_i) + f).
+
+        Args:
+            source: ids of x, one or more, without EOS.
+            translations: ids of each y, without EOS; it may be empty.
+            floor: f, the share of target words that no source word translates to, above 0.
+        """
+        entries = np.concatenate([np.arange(*self.offsets[type_ : type_ + 2]) for type_ in source])
+        most = max((token for ids in translations for token in ids), default=0)
+        size = max(most, self.targets[entries].max(initial=0)) + 1
+        means = np.bincount(self.targets[entries], self.probabilities[entries], minlength=size) / len(source)
+        logs = np.log((1 - floor) * means + floor)
+        return [float(logs[np.array(ids, dtype=int)].sum()) for ids in translations]
+
     def pruned(self, k: int) -> "LexicalTable":
         """Return the table with at most the k most probable translations of each source type."""
         sizes = np.diff(self.offsets)

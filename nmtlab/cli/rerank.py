@@ -89,6 +89,14 @@ def rerank(
             "log p(candidate) of an n-gram model of it.",
         ),
     ] = "",
+    blank: Annotated[
+        str,
+        typer.Option(metavar="RUN", help="Run trained with corpus.blank_source: adds its log p(candidate)."),
+    ] = "",
+    lexicon: Annotated[
+        bool,
+        typer.Option("--lexicon", help="Add log p(candidate | source) by the run's lexicon ('nmtlab runs align')."),
+    ] = False,
     tune: Annotated[str, typer.Option(metavar="SPLIT", help="Split to tune the weights on. (default: dev)")] = "",
     metric: Annotated[
         Literal["bleu", "chrf"] | None, typer.Option(help="Corpus score that tuning maximises. (default: bleu)")
@@ -97,8 +105,8 @@ def rerank(
         str,
         typer.Option(
             metavar="FEATURE=NUMBER,...",
-            help="Weights of log-prob, length, chrf, channel, second and language-model, instead of tuning; 0 if left "
-            "out, log-prob 1.",
+            help="Weights of log-prob, length, chrf, channel, second, blank, lexicon and language-model, instead of "
+            "tuning; 0 if left out, log-prob 1.",
         ),
     ] = "",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write the translations to.")] = None,
@@ -112,19 +120,21 @@ def rerank(
     """Choose from n-best lists by a weighted sum of features, and compare the choice with the search's.
 
     The features of a candidate: log-prob, its log-probability; length, in tokens with the end; chrf, the expected chrF
-    in the list; channel and second, log-probabilities by other runs; language-model, that of the translation alone, by
-    an n-gram model. The oracle takes the candidate with the highest
-    chrF with the reference: it shows how much there is to gain. N-best lists are stored with the run, so that
-    other weights take no decoding.
+    in the list; channel and second, log-probabilities by other runs; blank and language-model, those of the translation
+    alone, by a run that has learned from blank sources and by an n-gram model; lexicon, its log-probability by the
+    lexicon of the run. The oracle takes the candidate with the highest chrF with the reference: it shows how much there
+    is to gain. N-best lists are stored with the run, so that other weights take no decoding.
     """
     workspace = Workspace.find()
     opened = open_run(run, workspace)
-    back, second = (open_run(name, workspace) if name else None for name in (channel, with_))
+    back, second, alone = (open_run(name, workspace) if name else None for name in (channel, with_, blank))
     opened, text = open_text(opened, workspace, corpus, source, target)
     check_needs(opened, DECODING)
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     scored = text_of_split(text, split)
-    more = {"channel": channel, "second": with_, "language-model": language_model}
+    more = {
+        "channel": channel, "second": with_, "blank": blank, "lexicon": lexicon, "language-model": language_model,
+    }  # fmt: skip
     given = _weights(weights, [name for name, asked in more.items() if asked])
     if given and (tune or metric):
         option = "--tune" if tune else "--metric"
@@ -133,7 +143,7 @@ def rerank(
     if tuned_on:
         text_of_split(text, tuned_on)  # which may refuse, before the translation
 
-    asked = opened, text, n_best, recipe, back, second, _learned(language_model, opened, workspace)
+    asked = opened, text, n_best, recipe, back, second, alone, lexicon, _learned(language_model, opened, workspace)
     lists = _lists(split, *asked)
     used = given or _lists(tuned_on, *asked).tuned(metric or "bleu")
     warnings = [overlap_warning(opened, text, split)]
@@ -148,7 +158,13 @@ def rerank(
         _print(found)
 
 
-_ADDED_BY = {"channel": "--channel RUN", "second": "--with RUN", "language-model": "--language-model FILE"}
+_ADDED_BY = {
+    "channel": "--channel RUN",
+    "second": "--with RUN",
+    "blank": "--blank RUN",
+    "lexicon": "--lexicon",
+    "language-model": "--language-model FILE",
+}
 
 
 def _weights(given: str, more: list[str]) -> dict[str, float]:
@@ -204,6 +220,8 @@ def _lists(
     recipe: Recipe,
     back: Run | None,
     second: Run | None,
+    blank: Run | None,
+    lexicon: bool,
     language_model: "LanguageModel | None",
 ) -> "Lists":
     from nmtlab.analysis.search.n_best import n_best_lists  # after the names are checked: it loads torch
@@ -211,7 +229,7 @@ def _lists(
     with sentence_bar(text.count(split), split) as bar:
         return n_best_lists(
             run, text, split, size, recipe.search, back, second, bar.update, recipe.machine,
-            language_model=language_model,
+            language_model=language_model, blank=blank, lexicon=lexicon,
         )  # fmt: skip
 
 

@@ -183,6 +183,8 @@ def train(
 def _next(run: Run, corpus: str) -> str:
     """Return the commands that are of use after a training."""
     evaluate = f"nmtlab evaluate {run.name} --corpus {corpus}"
+    if run.recipe.corpus.blank_source:
+        evaluate = f"nmtlab rerank RUN --blank {run.name}"
     resume = f"nmtlab train {corpus} --name {run.name} --resume"
     if run.status != "stopped":
         return evaluate

@@ -30,6 +30,9 @@ class CorpusSettings(Section):
     also_sources: tuple[Annotated[str, Field(pattern=f"^{CODE}$")], ...] = ()
     """Further source languages of the corpus, translated together with the source; a blank line is a missing one."""
 
+    blank_source: bool = False
+    """Read every source sentence as blank: what is learned is a language model of the target side."""
+
     vocabulary_only: bool = False
     """Learn subwords from its text, but do not train on it: a parent shares subwords with its child this way."""
 
@@ -45,4 +48,7 @@ class CorpusSettings(Section):
         named = [code for code in (self.source, *self.also_sources, self.target) if code]
         if twice := [code for place, code in enumerate(named) if code in named[:place]]:
             raise ValueError(f"also_sources: language {twice[0]!r} is named twice; leave one out")
+        if self.blank_source and (self.origin or self.also_sources):
+            field = "origin" if self.origin else "also_sources"
+            raise ValueError(f"blank_source: a blank sentence has no {field}; leave one of them out")
         return self

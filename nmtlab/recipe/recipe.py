@@ -92,7 +92,7 @@ class Recipe(Section):
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
-        problems = _going_on_problem, _risk_problem, _guided_problem, _sources_problem
+        problems = _going_on_problem, _risk_problem, _guided_problem, _sources_problem, _blank_problem
         if problem := next((problem for one in problems if (problem := one(self))), ""):
             raise ValueError(problem)
         shares = isinstance(self.model, TransformerSettings | ConvSettings) and self.model.shared_embeddings
@@ -226,6 +226,28 @@ def _sources_problem(recipe: Recipe) -> str:
         return f"{field}: {other} is of one source; leave one of them out"
     if recipe.transfer.parent or recipe.transfer.continued:
         return f"{field}: a run of several sources starts from no other; leave out the parent"
+    return ""
+
+
+def _blank_problem(recipe: Recipe) -> str:
+    """Return why a recipe cannot learn from blank sources; empty if it can, or need not."""
+    trained = [corpus for corpus in recipe.corpora if not corpus.vocabulary_only]
+    if not any(corpus.blank_source for corpus in trained):
+        return ""
+    field = "corpus.blank_source"
+    if not recipe.model.neural:
+        return f"{field} is for neural models alone; leave it out"
+    if not recipe.text.joint and all(corpus.blank_source for corpus in trained):
+        return f"{field} leaves no text to learn source types from; set text.joint to true"
+    if len({corpus.target for corpus in trained if corpus.target}) > 1 and recipe.text.target_tag == "source":
+        return f"{field}: a blank sentence cannot name one of several target languages; leave the others out"
+    reading = {
+        "text.annotate": recipe.text.annotate, "text.length_bins": recipe.text.length_bins,
+        "model.copy_head": recipe.model.copies, "model.lexicon 'table'": recipe.model.lexical_table,
+        "training.guided_attention": recipe.training.guided_attention,
+    }  # fmt: skip
+    if other := next((name for name, is_set in reading.items() if is_set), ""):
+        return f"{field}: {other} reads source words; leave one of them out"
     return ""
 
 

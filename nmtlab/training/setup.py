@@ -329,10 +329,13 @@ def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -
     Raises:
         CorpusError: a corpus is not in the workspace, or lacks the languages that the recipe names.
     """
-    opened = [replace(corpus, weight=recipe.corpus.weight, origin=recipe.corpus.origin)]
+    first = recipe.corpus
+    opened = [replace(corpus, weight=first.weight, origin=first.origin, blank=first.blank_source)]
     for named in recipe.more_corpora:
         folder = workspace.corpus_folder(named.name)
-        opened.append(ParallelCorpus.open(folder, named.source, named.target, named.weight, named.origin))
+        blank = named.blank_source
+        way = (named.source or corpus.source, named.target or corpus.target) if blank else (named.source, named.target)
+        opened.append(ParallelCorpus.open(folder, *way, named.weight, named.origin, blank))
     return [replace(text, also=_also_sources(text, named)) for text, named in zip(opened, recipe.corpora, strict=True)]
 
 

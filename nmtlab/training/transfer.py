@@ -268,7 +268,8 @@ def _ancestry(run: Run, workspace: Workspace) -> Iterator[Run | None]:
 def _text_as_it_was(named: CorpusSettings, checksum: str, workspace: Workspace) -> ParallelCorpus | None:
     """Return a corpus if it is here and has this checksum."""
     try:
-        text = ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
+        folder = workspace.corpus_folder(named.name)
+        text = ParallelCorpus.open(folder, named.source, named.target, blank=named.blank_source)
         return text if text.checksum() == checksum else None
     except CorpusError:
         return None

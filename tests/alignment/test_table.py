@@ -1,5 +1,7 @@
 """Sparse tables p(target | source)."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -81,3 +83,14 @@ def test_a_full_disk_leaves_the_table_that_was_there(tmp_path):
         LexicalTable.of_rows([[(1, 1.0)]] * 100).save(tmp_path / "table")
     assert LexicalTable.load(tmp_path / "table").offsets.tolist() == [0, 0, 2, 5, 5]
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_translations_have_what_a_loop_over_model_1_gives_them():
+    rows = [[], [(3, 0.5), (4, 0.5)], [(4, 0.2), (7, 0.6)]]
+    table, chances = LexicalTable.of_rows(rows), [dict(row) for row in rows]
+    source, translations = [1, 2, 1, 0], [[3, 4, 9], [], [7]]
+    wanted = [
+        sum(math.log(0.9 * sum(chances[s].get(t, 0) for s in source) / 4 + 0.1) for t in ids) for ids in translations
+    ]
+    assert table.log_probs(source, translations, floor=0.1) == pytest.approx(wanted)
+    assert table.log_probs([0], [[2]]) == pytest.approx([math.log(1e-4)])

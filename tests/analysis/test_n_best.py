@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import CHRF
 
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.analysis.search.n_best import N_BEST, SCORED_BY, LanguageModel, n_best_lists
 from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.evaluation import chrf
@@ -16,6 +17,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.origin import PACKED
 from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -118,6 +120,17 @@ def test_the_language_model_gives_each_line_what_an_n_gram_model_of_its_pieces_d
     model = NgramModel.learn([split(line) for line in lines])
     assert lists.features == ("log-prob", "length", "chrf", "language-model")
     assert lists.found["language-model"].tolist() == [model.log_prob(split(text)) for text in lists.found["text"]]
+
+
+def test_the_lexicon_of_the_run_scores_the_pieces_of_source_and_candidate(run, tiny_corpus):
+    table = LexicalTable.of_rows([[(n % 9 + 4, 0.5)] for n in range(run.pipeline.source.size)])
+    RunWriter(run).save_translation_table(table)
+    lists = n_best_lists(run, tiny_corpus, **ASKED, lexicon=True)
+    assert lists.features == ("log-prob", "length", "chrf", "lexicon")
+    sources = list(tiny_corpus.lines("dev", "de"))
+    for row in lists.found.to_dict("records")[::7]:
+        ids = run.pipeline.source_ids(sources[row["line"] - 1])[:-1], run.pipeline.target_ids(row["text"])[:-1]
+        assert [row["lexicon"]] == table.log_probs(ids[0], [ids[1]])
 
 
 def test_a_language_model_of_no_line_is_refused(listed):

@@ -52,7 +52,7 @@ def test_translations_are_of_the_types_of_the_list(nmtlab, data, aligned):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("translate", "whole", *LISTS), "run 'whole': has no lexicon to take a shortlist from; align its training "
+        (("translate", "whole", *LISTS), "run 'whole': has no lexicon; align its training "
          "text first: nmtlab runs align whole"),
         (("translate", "whole", *LISTS[2:]), "shortlist_translations adds to shortlist, which is 0"),
         (("runs", "export", "whole", "--to", "ctranslate2", "--folder", "out", "--vocabulary-map", 5),

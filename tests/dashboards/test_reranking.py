@@ -10,6 +10,7 @@ from nmtlab.analysis.search.reranking import scores_of_orders
 from nmtlab.dashboards.pages import reranking
 from nmtlab.dashboards.pages.reranking import RerankingPage
 from nmtlab.runs.listing import open_run
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 
@@ -85,6 +86,24 @@ def test_a_second_run_and_a_language_model_are_features_once_they_are_chosen(pag
     assert shown["log p(y)"].tolist() == [round(one, 2) for one in model.log_probs(shown["text"])]
     page.model.value = False
     assert "log p(y)" not in page.candidates.frame
+
+
+@pytest.mark.full
+def test_a_run_of_blank_sources_is_offered_as_a_language_model_and_nothing_else(page, here, tiny_recipe):
+    assert page.blank.layout.display == "none"
+    corpus = page.text.text.corpus
+    recipe = tiny_recipe.with_changes({"corpus.blank_source": True, "training.max_evaluations": 1})
+    train("english", recipe, corpus, here)
+    page = RerankingPage(here)
+    page.runs.table.choose(["whole", "english"])
+    page.folds[0].opened = True
+    page.system.value = "whole"
+    page.text.value = "tiny dev"
+    assert [name for _, name in page.blank.options] == ["", "english"]
+    assert page.second.layout.display == "none"
+    page.blank.value = "english"
+    assert page.weights["blank"].layout.display == ""
+    assert page.candidates.frame["neural log p(y)"].lt(0).all()
 
 
 def test_length_counts_more_on_curves_of_the_same_lists(page):

@@ -1,4 +1,4 @@
-"""Which words does a system get right that another one does not? By training frequency, kind, and sentence length.
+"""Which words does a system get right that another one does not? By frequency, kind, position, and sentence length.
 
 Precision, recall and F1 are those of compare-mt (Neubig et al. 2019): matching ignores position, and of a word as many
 tokens match as both sides have.
@@ -24,6 +24,9 @@ from nmtlab.figures.words import number
 KINDS = ("punctuation", "number", "name", "copied", "capitalised", "other")
 LENGTHS = (0, 6, 11, 21, 31)
 """Lower bounds of the buckets of sentence lengths, in words of the reference."""
+
+FIFTHS = ("first fifth", "second fifth", "middle fifth", "fourth fifth", "last fifth")
+"""Parts of a line by the relative position of their words."""
 
 COLUMNS = ["system", "seed", "line", "side", "position", "word", "matched"]
 _PARTS = ["words", "matched", "produced"]
@@ -89,6 +92,18 @@ def by_kind(matches: pd.DataFrame, source_words: Sequence[Sequence[str]], names:
     return _in_buckets(matches, kinds, KINDS)
 
 
+def by_position(matches: pd.DataFrame) -> pd.DataFrame:
+    """Return `word_matches` with a `bucket` of each word: the one of `FIFTHS` that its middle is in, on its own side.
+
+    A system that writes from left to right may be more often right at the beginning, where it has seen fewer of its own
+    errors, and one that writes from right to left at the end (Liu et al. 2016). Of a repeated word, the first ones are
+    right if the other side has fewer.
+    """
+    lengths = matches.groupby(["system", "seed", "line", "side"])["position"].transform("size")
+    places = len(FIFTHS) * (2 * matches["position"] + 1) // (2 * lengths)
+    return _in_buckets(matches, [FIFTHS[place] for place in places], FIFTHS)
+
+
 def by_line(matches: pd.DataFrame, buckets: pd.Categorical) -> pd.DataFrame:
     """Return `word_matches` with a `bucket` of each word: that of its line, of `line_buckets`."""
     return matches.assign(bucket=buckets[matches["line"] - 1])
@@ -112,7 +127,7 @@ def word_accuracy(matches: pd.DataFrame) -> pd.DataFrame:
     """Return how well each system translates the words of each bucket.
 
     Args:
-        matches: of `by_frequency`, `by_kind` or `by_line`.
+        matches: of `by_frequency`, `by_kind`, `by_position` or `by_line`.
 
     Returns:
         A row for each bucket that has words, and system: `bucket`; `system`; `words` of the references, `produced` of
@@ -196,7 +211,7 @@ def changed_lines(matches: pd.DataFrame, system: str, than: str, bucket: str) ->
     """Return the numbers of the lines where one of two systems has more right words of a bucket than the other.
 
     Args:
-        matches: of `by_frequency`, `by_kind` or `by_line`.
+        matches: of `by_frequency`, `by_kind`, `by_position` or `by_line`.
     """
     right = matches[(matches["side"] == "reference") & (matches["bucket"] == bucket)]
     share = right.groupby(["line", "system"])["matched"].mean().unstack("system")

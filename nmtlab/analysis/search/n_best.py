@@ -11,11 +11,12 @@ import torch
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import DECODING, check_needs, in_direction
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, RunError
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.evaluation.resampling import Counted, counted
 from nmtlab.evaluation.scores import bleu_metric, chrf_metric, default_tokenizer
 from nmtlab.language_model import NgramModel
+from nmtlab.languages import language_of
 from nmtlab.models.interface import on_device
 from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -23,18 +24,23 @@ from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.rerank import best_candidates, tuned_weights
-from nmtlab.systems import open_model, open_system
+from nmtlab.systems import lexicon_of, open_model, open_system
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
-from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.lines import is_blank
 from nmtlab.text.corpora.sample import draw_sample
+from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.training.objective import sentence_log_probs
 from nmtlab.translation import Translator
 
-FEATURES = ("log-prob", "length", "chrf", "channel", "second", "language-model")
+FEATURES = ("log-prob", "length", "chrf", "channel", "second", "blank", "lexicon", "language-model")
 """log p(y|x); |y| with EOS; the expected chrF in the list; log p(x|y) of a reverse run; log p(y|x) of another run;
-log p(y) of an n-gram model."""
+log p(y) of a run that was trained on blank sources; log p(y|x) by the lexicon of the run; log p(y) of an n-gram
+model."""
+
+_MOST_UNKNOWN = 0.5
+"""Share of unknown tokens above which a language model does not know the candidates' letters."""
 
 _BATCH_TOKENS = 4096
 _AT_ONCE = 16
@@ -98,6 +104,7 @@ def scored_by(
     search: SearchSettings | None = None,
     sample: int | None = None,
     machine: MachineSettings | None = None,
+    blank: bool = False,
     start: int = 0,
 ) -> Iterator[list[Row]]:
     """Yield, sentence by sentence, the log-probabilities that another run gives to the candidates of `n_best`.
@@ -105,18 +112,55 @@ def scored_by(
     Args:
         other: neural; with any vocabulary.
         reverse: log p(x|y) of the source given each candidate instead of log p(y|x).
+        blank: log p(y) of each candidate by a run with a `blank_direction`.
         size, search, sample, start: as of `n_best`, whose answer is stored.
 
     Yields:
         `log_prob` of each candidate, 0 if its source is blank.
+
+    Raises:
+        RunError: most tokens of the candidates are unknown to a run that is to score them without their source.
     """
     listed = N_BEST.of(run, corpus=corpus, split=split, size=size, search=search, sample=sample, machine=machine)
     sources = list(corpus.lines(split, corpus.source))
-    system = open_model(other.directed(*corpus.direction[:: -1 if reverse else 1]), machine=machine)
+    way = blank_direction(other, corpus.target) if blank else corpus.direction[:: -1 if reverse else 1]
+    system = open_model(other.directed(*way), machine=machine)
+    if blank:
+        _check_letters(other, system.pipeline.encode_target(listed["text"].tolist()))
     for line, texts in list(listed.groupby("line", sort=False)["text"])[start:]:
-        both = [sources[line - 1]] * len(texts), texts.tolist()
+        both = ["" if blank else sources[line - 1]] * len(texts), texts.tolist()
         found = [0.0] if is_blank(sources[line - 1]) else _log_probs(system, *(both[::-1] if reverse else both))
         yield [{"log_prob": log_prob} for log_prob in found]
+
+
+def blank_direction(run: Run, target: str) -> Direction:
+    """Return the direction in which a run has learned a language from blank sources, so that it is a model of it.
+
+    Raises:
+        NmtlabError: there is none.
+    """
+    for way in _learned_blank(run):
+        if language_of(way[1]) == language_of(target):
+            return way
+    known = ", ".join(dict.fromkeys(code for _, code in _learned_blank(run))) or "no language"
+    problem = f"run {run.name!r}: is a language model of {known}, but the candidates are in {target}"
+    raise NmtlabError(problem, "train one with corpus.blank_source=true")
+
+
+def is_language_model(run: Run, target: str) -> bool:
+    """Return whether a run has a `blank_direction`."""
+    return any(language_of(code) == language_of(target) for _, code in _learned_blank(run))
+
+
+def _learned_blank(run: Run) -> list[Direction]:
+    return [(one.source, one.target) for one in run.recipe.corpora if one.blank_source and not one.vocabulary_only]
+
+
+def _check_letters(run: Run, candidates: Sequence[Sequence[int]]) -> None:
+    tokens = [token for ids in candidates for token in ids]
+    if tokens.count(UNK) > _MOST_UNKNOWN * len(tokens):
+        problem = f"run {run.name!r}: most tokens of the candidates are unknown to it"
+        raise RunError(problem, "choose a language model of text in the same script")
 
 
 @torch.inference_mode()
@@ -138,6 +182,30 @@ SCORED_BY = Analysis(
     version=1,
     columns=("log_prob",),
 )
+
+
+def scoring(feature: str) -> dict[str, Any]:
+    """Return the arguments of `scored_by` for the feature `channel`, `second` or `blank`."""
+    return {"reverse": feature == "channel", "blank": feature == "blank"}
+
+
+def lexicon_scores(run: Run, sources: Sequence[str], listed: pd.DataFrame) -> list[float]:
+    """Return log p(y|x) of the candidates of `n_best` by Model 1, with the lexicon of a run; 0 if a source is blank.
+
+    Args:
+        run: in the direction of the text.
+        sources: all lines of the text.
+
+    Raises:
+        RunError: the run has no lexicon.
+    """
+    table, pipeline = lexicon_of(run), run.pipeline
+    found = []
+    for line, texts in listed.groupby("line", sort=False)["text"]:
+        source = pipeline.source_ids(sources[line - 1])[:-1]
+        ids = [target[:-1] for target in pipeline.encode_target(texts.tolist())]
+        found += table.log_probs(source, ids) if source else [0.0] * len(ids)
+    return found
 
 
 class LanguageModel:
@@ -251,6 +319,8 @@ def n_best_lists(
     machine: MachineSettings | None = None,
     sample: int | None = None,
     language_model: LanguageModel | None = None,
+    blank: Run | None = None,
+    lexicon: bool = False,
 ) -> Lists:
     """Return n-best lists with all features that can be computed; lists and scores of runs are stored with the run.
 
@@ -260,25 +330,37 @@ def n_best_lists(
         second: translates in the same direction.
         on_progress: called with the number of sentences just translated.
         language_model: of the target language.
+        blank: has learned the target language from blank sources.
+        lexicon: score the candidates by the run's lexicon, too.
 
     Raises:
-        NmtlabError: `channel` or `second` does not translate in its direction, is phrase-based, or has no weights.
+        RunError: the run is to have a lexicon, but has none.
+        NmtlabError: `channel` or `second` does not translate in its direction, or has no weights; `blank` is no
+            language model of the target language, or knows other letters; or one of the three is phrase-based.
     """
     for other, direction in ((channel, corpus.direction[::-1]), (second, corpus.direction)):
         if other and not other.translates(*direction):
             known = ", ".join(f"{source} to {target}" for source, target in other.directions)
             problem = f"run {other.name!r}: translates {known}, but the candidates need {' to '.join(direction)}"
             raise NmtlabError(problem, "choose a run in this direction")
-        if other:
-            check_needs(other, DECODING)
+    if blank:
+        blank_direction(blank, corpus.target)
+    if lexicon:
+        lexicon_of(run)  # which may refuse, before the translation
+    for other in filter(None, (channel, second, blank)):
+        check_needs(other, DECODING)
     asked: dict[str, Any] = {
         "corpus": corpus, "split": split, "size": size, "search": search, "sample": sample, "machine": machine,
     }  # fmt: skip
     columns = {}
     listed = N_BEST.of(run, on_progress, **asked)
-    for name, other in (("channel", channel), ("second", second)):
+    for name, other in (("channel", channel), ("second", second), ("blank", blank)):
         if other:
-            columns[name] = SCORED_BY.of(run, other=other, reverse=name == "channel", **asked)["log_prob"]
+            columns[name] = SCORED_BY.of(run, other=other, **scoring(name), **asked)["log_prob"]
+    if lexicon:
+        columns["lexicon"] = pd.Series(
+            lexicon_scores(in_direction(run, corpus), list(corpus.lines(split, corpus.source)), listed)
+        )
     if language_model:
         columns["language-model"] = pd.Series(language_model.log_probs(listed["text"]))
     return Lists(corpus, split, listed.assign(**columns), (*FEATURES[:3], *columns))

@@ -24,6 +24,7 @@ ORDERS = {
 TITLES = {
     "log-prob": "log p(y|x)", "length": "length", "chrf": "expected chrF", "channel": "log p(x|y)",
     "second": "second log p(y|x)", "language-model": "log p(y)",
+    "blank": "neural log p(y)", "lexicon": "lexical log p(y|x)",
 }  # fmt: skip
 """Feature of a candidate y of the source x -> its title."""
 

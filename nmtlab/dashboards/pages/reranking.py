@@ -10,7 +10,15 @@ from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.texts import corpus_of
 from nmtlab.analysis.search.length_scores import LENGTH_SCORES, length_scores_figure
-from nmtlab.analysis.search.n_best import N_BEST, SCORED_BY, LanguageModel, Lists, n_best_lists
+from nmtlab.analysis.search.n_best import (
+    N_BEST,
+    SCORED_BY,
+    LanguageModel,
+    Lists,
+    is_language_model,
+    n_best_lists,
+    scoring,
+)
 from nmtlab.analysis.search.reranking import (
     ORDERS,
     TITLES,
@@ -57,14 +65,17 @@ _READ = (
     "this text: 'nmtlab rerank RUN' tunes them on dev and scores test. p is from 200 resampled "
     "texts here, from 1,000 there."
 )
-_MORE = "A chosen run that translates back adds log p(x|y), the noisy channel; another one its log p(y|x)."
+_MORE = (
+    "A chosen run that translates back adds log p(x|y), the noisy channel; another one its log p(y|x). "
+    "One that was trained on blank sources adds log p(y)."
+)
 _PUBLISHED = (
     "Imamura and Sumita (2018) found BLEU highest where translations are as long as the references, at another w on "
     "each text: 1.2, 0.2 and 0.5 on newstest 2013, 2014 and 2015. Between w = 0 and 2 it changed by more than 0.5."
 )
 _SLIDERS = {
     "length": ("Length", 0.5, -1, 3), "chrf": ("Exp. chrF", 0.0, 0, 1), "channel": ("Channel", 0.5, 0, 2),
-    "second": ("Second", 0.5, 0, 2), "language-model": ("LM", 0.2, 0, 1),
+    "second": ("Second", 0.5, 0, 2), "blank": ("Neural LM", 0.2, 0, 1), "language-model": ("LM", 0.2, 0, 1),
 }  # fmt: skip
 """Short name, first value, least and most of a feature's weight."""
 
@@ -79,8 +90,9 @@ class RerankingPage(Page):
         self.runs = RunChooser(workspace, PAGE.needs, FIRST)
         self.system = SystemMenu(self.runs)
         self.text = TextMenu(workspace)
-        self.channel, self.second = (
-            widgets.Dropdown(description=name, options=[], layout={"width": "100%"}) for name in ("Channel", "Second")
+        self.channel, self.second, self.blank = (
+            widgets.Dropdown(description=name, options=[], layout={"width": "100%"})
+            for name in ("Channel", "Second", "Neural LM")
         )
         self.model = widgets.Checkbox(description="language model of the training text", indent=False)
         self.weights = {
@@ -97,9 +109,9 @@ class RerankingPage(Page):
         moved = {f"weight-{name}": slider for name, slider in self.weights.items()}
         state = {
             "runs": self.runs.table, "system": self.system, "text": self.text, "channel": self.channel,
-            "second": self.second, "model": self.model, **moved, "line": self.sentences,
+            "second": self.second, "blank": self.blank, "model": self.model, **moved, "line": self.sentences,
         }  # fmt: skip
-        of_lists = ("runs", "system", "text", "channel", "second", "model")
+        of_lists = ("runs", "system", "text", "channel", "second", "blank", "model")
         ranked = (*of_lists, *moved)
         sections = [
             Section(("runs",), (), self.system.fill),
@@ -119,7 +131,8 @@ class RerankingPage(Page):
             Fold("length", LENGTH_SCORES.question, self.said, self.lengths, self.published),
         ]  # fmt: skip
         rail = [
-            self.runs, self.system, self.text, self.channel, self.second, self.model, *self.weights.values(),
+            self.runs, self.system, self.text, self.channel, self.second, self.blank, self.model,
+            *self.weights.values(),
         ]  # fmt: skip
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
@@ -137,9 +150,11 @@ class RerankingPage(Page):
     def _offer_features(self) -> None:
         """Offer the runs and the training text that candidates can be scored by."""
         run = self._run
-        back = [one for one in self.system.able if run and one.translates(*run.direction[::-1])]
-        others = [one for one in self.system.able if run and one.name != run.name and one.translates(*run.direction)]
-        for chooser, found in ((self.channel, back), (self.second, others)):
+        able = [one for one in self.system.able if run and not one.recipe.corpus.blank_source]
+        back = [one for one in able if run and one.translates(*run.direction[::-1])]
+        others = [one for one in able if run and one.name != run.name and one.translates(*run.direction)]
+        models = [one for one in self.system.able if run and is_language_model(one, run.direction[1])]
+        for chooser, found in ((self.channel, back), (self.second, others), (self.blank, models)):
             offer(chooser, [("none", ""), *((one.label, one.name) for one in found)])
             show_if(found, chooser)
         has_text = run is not None and _has_training_text(run, self._workspace)
@@ -155,7 +170,7 @@ class RerankingPage(Page):
     @property
     def _others(self) -> dict[str, Run]:
         """The runs that score the candidates, too, by their feature."""
-        chosen = {"channel": self.channel.value, "second": self.second.value}
+        chosen = {"channel": self.channel.value, "second": self.second.value, "blank": self.blank.value}
         return {
             feature: next(one for one in self.system.able if one.name == name)
             for feature, name in chosen.items()
@@ -188,21 +203,21 @@ class RerankingPage(Page):
     def _is_there(self, run: Run) -> Iterator[bool]:
         """Yield whether what candidates are scored by beside the run is stored or learned."""
         for feature, other in self._others.items():
-            yield SCORED_BY.stored(run, other=other, reverse=feature == "channel", **self._asked) is not None
+            yield SCORED_BY.stored(run, other=other, **scoring(feature), **self._asked) is not None
         yield not self.model.value or (run.name, run.direction[1]) in self._models
 
     def _compute(self, run: Run) -> Iterator[int]:
         yield from N_BEST.steps(run, **self._asked)
         for feature, other in self._others.items():
-            yield from SCORED_BY.steps(run, other=other, reverse=feature == "channel", **self._asked)
+            yield from SCORED_BY.steps(run, other=other, **scoring(feature), **self._asked)
         self._read(run)
         for show in (self._score, self._rank, self._show_candidates, self._score_lengths):
             show()
 
     def _read(self, run: Run) -> None:
         model = self._learned(run) if self.model.value else None
-        channel, second = (self._others.get(name) for name in ("channel", "second"))
-        self._lists = n_best_lists(run, **self._asked, channel=channel, second=second, language_model=model)
+        by_runs: dict[str, Any] = {**self._others}
+        self._lists = n_best_lists(run, **self._asked, **by_runs, language_model=model)
 
     def _learned(self, run: Run) -> LanguageModel:
         key = run.name, run.direction[1]

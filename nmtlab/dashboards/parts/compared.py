@@ -23,6 +23,7 @@ from nmtlab.analysis.comparison.words import (
     by_frequency,
     by_kind,
     by_line,
+    by_position,
     line_buckets,
     ngram_differences,
     word_accuracy,
@@ -73,7 +74,8 @@ def buckets(compared: Compared, matches: pd.DataFrame) -> dict[str, Callable[[],
         matches: rows of `word_matches`.
     """
     by_text: dict[str, Callable[[], pd.DataFrame]] = {
-        "kind of word": lambda: by_kind(matches, compared.source_words, compared.names)
+        "kind of word": lambda: by_kind(matches, compared.source_words, compared.names),
+        "position in the sentence": lambda: by_position(matches),
     }
     by_text |= {axis: partial(by_line, matches, of_lines) for axis, of_lines in line_buckets(compared).items()}
     if (seen := compared.frequency) is None:

@@ -118,7 +118,8 @@ def check_texts(
     Args:
         corpora: training corpora; dev text of the first one in each direction decides when training stops.
         allow_overlap: accept pairs of dev and test that are also in train, and sentences whose target side is in the
-            training text of another corpus, if that was made by a system or there are several directions.
+            training text of another corpus, if that was made by a system, its sources are blank, or there are several
+            directions.
 
     Returns:
         The dev text of each direction that has some, and split -> number of pairs that are also in train, if any.
@@ -146,7 +147,7 @@ def check_texts(
                 "splits unchanged, train with --allow-overlap",
             )
         overlap[_title(corpora, index, split)] = len(lines)
-    compared = corpora if several else [corpus for corpus in corpora if synthetic_language(corpus)]
+    compared = corpora if several else [corpus for corpus in corpora if corpus.blank or synthetic_language(corpus)]
     for (index, split), number in _targets_elsewhere(corpora, compared).items():
         corpus = corpora[index]
         if not allow_overlap:
@@ -218,8 +219,9 @@ def _targets_elsewhere(
 
 
 def _real(corpus: ParallelCorpus) -> list[str]:
-    """Return the languages of a corpus whose text was not made by a system."""
-    return [language for language in corpus.direction if language != synthetic_language(corpus)]
+    """Return the languages of a corpus whose text is read, and was not made by a system."""
+    read = (corpus.target,) if corpus.blank else corpus.direction
+    return [language for language in read if language != synthetic_language(corpus)]
 
 
 def _digests(lines: Iterable[str]) -> set[bytes]:

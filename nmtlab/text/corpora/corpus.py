@@ -78,6 +78,7 @@ class ParallelCorpus:
         origin: kind of text, with which source sentences are tagged; empty for no tag.
         also: codes of further languages that are translated together with the source, in their order; a blank line of
             a source is a missing one.
+        blank: whether every source is read as blank; the source side then need not be there.
     """
 
     folder: Path
@@ -86,21 +87,29 @@ class ParallelCorpus:
     weight: float = 1.0
     origin: str = ""
     also: tuple[str, ...] = ()
+    blank: bool = False
 
     @classmethod
     def open(
-        cls, folder: Path | str, source: str = "", target: str = "", weight: float = 1.0, origin: str = ""
+        cls,
+        folder: Path | str,
+        source: str = "",
+        target: str = "",
+        weight: float = 1.0,
+        origin: str = "",
+        blank: bool = False,
     ) -> "ParallelCorpus":
         """Open the corpus in `folder`; missing languages are inferred if it has exactly two.
 
         If neither is given, English is the target, under any of its codes; without English, the languages are taken in
-        alphabetical order.
+        alphabetical order. If sources are blank and both languages are given, the folder need not have the source's.
 
         Raises:
             CorpusError: no such folder, no corpus in it, a language is missing, or no split has both.
         """
         folder = Path(folder)
-        corpus = cls(folder, *_direction(folder, source, target), weight, origin)
+        way = (source, target) if blank and source and target in languages_in(folder) else None
+        corpus = cls(folder, *(way or _direction(folder, source, target)), weight, origin, blank=blank)
         if not corpus.splits:
             raise CorpusError(
                 f"{folder}: no split has both {corpus.source} and {corpus.target}",
@@ -138,12 +147,17 @@ class ParallelCorpus:
     @property
     def splits(self) -> tuple[str, ...]:
         """The splits with both sides, in the order train, dev, test."""
-        return tuple(split for split in SPLITS if self._file(split, self.source) and self._file(split, self.target))
+        return tuple(split for split in SPLITS if all(self._file(split, language) for language in self._read))
 
     @property
     def begun_splits(self) -> tuple[str, ...]:
         """The splits with at least one side, in the order train, dev, test."""
-        return tuple(split for split in SPLITS if self._file(split, self.source) or self._file(split, self.target))
+        return tuple(split for split in SPLITS if any(self._file(split, language) for language in self._read))
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        """Codes of the languages of the sides that are read."""
+        return (self.target,) if self.blank else self.direction
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -161,6 +175,8 @@ class ParallelCorpus:
         Raises:
             CorpusError: the split has no such side, or a line is not readable text (see `read_lines`).
         """
+        if self.blank and language == self.source:
+            return ("" for _ in self.lines(split, self.target))
         path = self._file(split, language)
         if path is None:
             splits = ", ".join(self.splits) or "no split with both sides"
@@ -254,7 +270,7 @@ class ParallelCorpus:
             sources += not is_blank(source)
             targets += not is_blank(target)
         for language, written in ((self.source, sources), (self.target, targets)):
-            if not written:
+            if not written and language in self._read:
                 raise CorpusError(f"{self.folder}: every line of {split}.{language} is blank", "add its text")
         for path in self._further(split):
             self._reference(path, split, pairs)

@@ -40,7 +40,7 @@ def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -
     limits = Limits(max_words)
     for row in corpus.rows("train"):
         *sources, target = row
-        present = [source for source in sources if not is_blank(source)] or [""]
+        present = [source for source in sources if not is_blank(source)] or [target if corpus.blank else ""]
         reasons = (rejection_reason((source, target), limits) for source in present)
         if reason := next(filter(None, reasons), ""):
             skipped[reason] += 1
@@ -49,10 +49,13 @@ def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -
 
 
 def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Pair]:
-    """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in `skipped`."""
+    """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in `skipped`.
+
+    A source may be blank if those of the corpus are to be.
+    """
     limits = Limits(max_words)
     for pair in corpus.pairs("train"):
-        if reason := rejection_reason(pair, limits):
+        if reason := rejection_reason((pair[1], pair[1]) if corpus.blank else pair, limits):
             skipped[reason] += 1
         else:
             yield pair

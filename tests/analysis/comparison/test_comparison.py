@@ -20,9 +20,11 @@ from nmtlab.analysis.comparison.sentence_scores import (
 )
 from nmtlab.analysis.comparison.stored import vocabulary_frequency
 from nmtlab.analysis.comparison.words import (
+    FIFTHS,
     by_frequency,
     by_kind,
     by_line,
+    by_position,
     line_buckets,
     lines_with,
     matched,
@@ -75,6 +77,35 @@ def test_kinds_of_words(compared):
     fauci = matches[(matches["word"] == "Fauci") & (matches["system"] == "bad")]
     # copied in line 1, where the source has it; capitalised in line 3, where it does not
     assert fauci[["line", "bucket"]].to_numpy().tolist() == [[1, "copied"], [3, "capitalised"]]
+
+
+def test_words_by_their_position_are_in_the_fifth_of_their_side_that_a_loop_finds(compared):
+    matches = by_position(word_matches(compared))
+    lines = {
+        "reference": [compared.reference_words] * 2,
+        "translation": [compared.words[name][0] for name in ("bad", "good")],
+    }
+    for row in matches.itertuples():
+        length = len(lines[row.side][row.system == "good"][row.line - 1])
+        middle = (row.position + 0.5) / length
+        assert FIFTHS.index(row.bucket) == sum(middle >= edge for edge in (0.2, 0.4, 0.6, 0.8))
+    found = word_accuracy(matches).set_index(["bucket", "system"])
+    # last fifth of the references: "." of 7 words, "goes" of 3, "says Chan" of 9; the bad one has the first and "says"
+    assert (found.loc[("last fifth", "bad"), "words"], found.loc[("last fifth", "bad"), "matched"]) == (4, 2)
+    assert found.loc[("first fifth", "good"), "f1"] == 1
+
+
+def test_one_who_errs_more_and_more_is_worst_in_the_last_fifth_and_its_reverse_in_the_first():
+    right = [f"w{place}" for place in range(10)]
+    erring = [*right[:7], "x", "y", "z"]
+    backwards = ["x", "y", "z", *right[3:]]
+    systems = {name: [[" ".join(line)] * 3] for name, line in (("forwards", erring), ("backwards", backwards))}
+    found = word_accuracy(
+        by_position(word_matches(Compared(["s"] * 3, [[" ".join(right)] * 3], systems, ("de", "en"))))
+    )
+    recall = found.pivot(index="system", columns="bucket", values="recall")[list(FIFTHS)]
+    assert recall.loc["forwards"].tolist() == [1, 1, 1, 0.5, 0]
+    assert recall.loc["backwards"].tolist() == recall.loc["forwards"].tolist()[::-1]
 
 
 def test_words_by_the_length_of_their_line(compared):
