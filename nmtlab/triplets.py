@@ -135,6 +135,9 @@ def _write(
 ) -> ImportReport:
     """Write all splits of a corpus of triplets, without the pairs whose source has been seen."""
     languages = [corpus.source, machine_code(corpus.target), corpus.target]
+    if corpus.source == languages[1]:
+        problem = f"corpus {corpus.name!r}: its source, {corpus.source}, is a machine translation already"
+        raise CorpusError(problem, "name the language that was translated as its source")
     about = {**origin, "corpus": corpus.name, "checksum": corpus.checksum()}
     report = ImportReport("triplets", about, *corpus.direction, {"languages": languages, "blank": 0, **options})
     report.inherit(corpus)

@@ -114,6 +114,13 @@ def test_a_share_out_of_range_is_refused(share, tiny_corpus, tmp_path):
         damaged_triplets(tmp_path / "bad", tiny_corpus, share)
 
 
+def test_a_source_that_is_a_machine_translation_itself_is_refused(editor, tmp_path):
+    turned = replace(editor.corpus, source=MT, also=())
+    with pytest.raises(CorpusError, match=f"its source, {MT}, is a machine translation already"):
+        damaged_triplets(tmp_path / "twice", turned, 0.2)
+    assert not (tmp_path / "twice").exists()
+
+
 def test_a_blank_translation_is_a_missing_source(editor):
     system = open_system(editor.run)
     _, (_, (mt,)) = system.pipeline.encode_filled(["ein hund"], [""])

@@ -125,13 +125,13 @@ def test_the_focus_of_a_run_is_that_of_its_own_translations(editor):
 def test_it_is_stored_by_the_text_of_all_sources(editor, tmp_path):
     run, corpus, _ = editor
     copy = Run(copytree(run.folder, tmp_path / "editor"))
-    first = FOCUS.of(copy, corpus=corpus, part="test", limit=3)
-    assert FOCUS.stored(copy, corpus=corpus, part="test", limit=3) is not None
+    first = FOCUS.of(copy, corpus=corpus, split="test", limit=3)
+    assert FOCUS.stored(copy, corpus=corpus, split="test", limit=3) is not None
     other = copytree(corpus.folder, tmp_path / "other")
     write_lines(other / "test.en-x-mt", ["" for _ in corpus.lines("test", "de")])
     changed = ParallelCorpus.open(other, "de", "en")
-    assert FOCUS.stored(copy, corpus=changed, part="test", limit=3) is None
-    assert not FOCUS.of(copy, corpus=changed, part="test", limit=3)["mass"].equals(first["mass"])
+    assert FOCUS.stored(copy, corpus=changed, split="test", limit=3) is None
+    assert not FOCUS.of(copy, corpus=changed, split="test", limit=3)["mass"].equals(first["mass"])
 
 
 def test_it_needs_several_sources_and_one_attention_to_them(zoo, tiny_corpus, editor):

@@ -57,7 +57,7 @@ def test_a_typed_sentence_has_a_line_for_each_source_and_a_blank_one_is_missing(
 def test_a_whole_text_is_counted_when_its_part_is_opened(page, workspace, editor):
     assert page.whole.frame.empty
     page.folds[0].opened = True
-    stored = FOCUS.stored(open_run("editor", workspace), corpus=editor.corpus, part="test", limit=100)
+    stored = FOCUS.stored(open_run("editor", workspace), corpus=editor.corpus, split="test", limit=100)
     found = stored.assign(run="editor")
     assert page.whole.answer.value == focus_finding(found)
     page.threshold.value = 0.5

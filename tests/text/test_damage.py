@@ -72,3 +72,9 @@ def test_the_share_is_that_of_the_words_and_the_kinds_are_equally_frequent():
     kept = [int(word[1:]) for word in found if word != "x"]
     swapped = sum(first > second for first, second in pairwise(kept))
     assert [words - len(found), found.count("x"), swapped] == pytest.approx([share * words / 3] * 3, rel=0.1)
+
+
+def test_two_words_that_both_change_places_do_not_change_back():
+    found = {damaged("a b", 1.0, ["x"], np.random.default_rng(seed)) for seed in range(200)}
+    assert "a b" not in found
+    assert "b a" in found

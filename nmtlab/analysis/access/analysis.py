@@ -72,7 +72,7 @@ class Analysis:
     columns: tuple[str, ...] = ()
     table: Callable[..., pd.DataFrame] = lambda found: found
     figure: Callable[..., go.Figure] | None = None
-    finding: Callable[[pd.DataFrame], str] = lambda found: ""
+    finding: Callable[..., str] = lambda found: ""
     digits: int = 2
     absent: tuple[str, str] | None = None
     stored_as: str = ""
@@ -199,7 +199,7 @@ class Analysis:
 
         Args:
             runs: one or more.
-            arguments: of `compute`, `table` and `figure`, each by its name.
+            arguments: of `compute`, `table`, `figure` and `finding`, each by its name.
 
         Raises:
             NmtlabError: as of `among`.
@@ -209,7 +209,7 @@ class Analysis:
             raise TypeError(f"{self.key}: nothing is drawn of it")
         found = self._among(runs, arguments)
         table, figure = (shown(found, **named(shown, arguments)) for shown in (self.table, self.figure))
-        return View(table, figure, self.digits, self.finding(found))
+        return View(table, figure, self.digits, self.finding(found, **named(self.finding, arguments)))
 
     def numbers(self, runs: Run | Sequence[Run], **arguments: Any) -> Numbers:
         """Show the answers for one run or several as a table; arguments and errors as of `view`."""

@@ -57,11 +57,12 @@ def masses(weights: np.ndarray, segments: np.ndarray, sources: int) -> np.ndarra
     return weights @ (segments[:, None] == np.arange(sources))
 
 
-def focus(run: Run, corpus: ParallelCorpus, part: str = "dev", limit: int | None = None) -> pd.DataFrame:
+def focus(run: Run, corpus: ParallelCorpus, split: str = "dev", limit: int | None = None) -> pd.DataFrame:
     """Return how much each token of a run's own translations attends to each source: last layer, mean of the heads.
 
     Args:
         corpus: with all sources of the run.
+        split: train, dev or test.
         limit: number of sentences, from the first; all if not given.
 
     Returns:
@@ -73,7 +74,7 @@ def focus(run: Run, corpus: ParallelCorpus, part: str = "dev", limit: int | None
     """
     run = in_direction(run, corpus)
     system, target = open_model(run), run.pipeline.target
-    sides = [[*corpus.lines(part, corpus.source)], *more_sources(run, corpus, part)]
+    sides = [[*corpus.lines(split, corpus.source)], *more_sources(run, corpus, split)]
     sources, *others = (side[:limit] for side in sides)
     found = system.translate(sources, more=others)
     filled, encoded = system.pipeline.encode_filled(sources, *others)
@@ -211,5 +212,6 @@ FOCUS = Analysis(
     table=focus_shares,
     figure=focus_figure,
     finding=focus_finding,
+    absent=("no token was translated", "choose a run that has learned to translate"),
     several_sources=True,
 )

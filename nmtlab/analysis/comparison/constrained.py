@@ -40,6 +40,11 @@ def constrained_translations(
 
     Returns:
         A row for each sentence: `document`, `line` in the text from 1, `source`, `reference`, `constrained`.
+
+    Raises:
+        CorpusError: no such split, other languages, or there is not one id for each line.
+        RunError: a run that plans lengths or searches without a beam.
+        RecipeError: what must occur in a sentence is longer than its translation may be.
     """
     run, lines = in_direction(run, corpus), document_lines(corpus, split, documents)
     split_source, entries = Words(corpus.source).split, {(name, word): said for name, word, said in dictionary}

@@ -60,5 +60,6 @@ def adapted_measures(way: str, how: str, find: Find, given: Mapping[str, Any]) -
 
 
 UNADAPTED = Metric(
-    "new-words", "% of new words right", unit="%", find=documents_of, read=share_right("unadapted"), if_diverged=0.0
-)
+    "new-words", "% of new words right", unit="%", given=ONLINE, find=documents_of, read=share_right("unadapted"),
+    if_diverged=0.0,
+)  # fmt: skip

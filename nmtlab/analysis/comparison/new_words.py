@@ -6,10 +6,12 @@ Words are Moses tokens for every system.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import pandas as pd
 
 from nmtlab.alignment.aligner import WordAligner
+from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.corpus import Direction, Pair, ParallelCorpus
 from nmtlab.text.segmentation.learning import usable_pairs
 from nmtlab.text.segmentation.tokenizers import Words
@@ -35,7 +37,13 @@ def document_lines(corpus: ParallelCorpus, split: str, documents: Sequence[str])
         corpus: the text.
         split: train, dev or test.
         documents: the id of each line's document.
+
+    Raises:
+        CorpusError: no such split, or there is not one id for each line.
     """
+    pairs = corpus.count(split)
+    if len(documents) != pairs:
+        raise CorpusError(f"documents of {len(documents):,} lines, but {split} has {pairs:,} pairs", "name each")
     sources, references = zip(*corpus.pairs(split), strict=True)
     lines = range(1, len(documents) + 1)
     return pd.DataFrame({"document": documents, "line": lines, "source": sources, "reference": references})
@@ -63,7 +71,8 @@ def new_words(
     known = {word.casefold() for words, _ in learned for word in words}
     sources = [split_source(line) for line in found["source"]]
     sides = {name: [split_target(line) for line in found[name]] for name in ("reference", *systems)}
-    aligner = WordAligner.train([*learned, *zip(sources, sides["reference"], strict=True)])
+    pairs = [*learned, *zip(sources, sides["reference"], strict=True)]
+    aligner = _aligner(tuple((tuple(source), tuple(target)) for source, target in pairs))
     links = {name: aligner.align(zip(sources, lines, strict=True)) for name, lines in sides.items()}
     rows = []
     for index, (document, line) in enumerate(zip(found["document"], found["line"], strict=True)):
@@ -79,6 +88,12 @@ def new_words(
                 )
     columns = ["document", "line", "word", "copied", *sides, *(f"{name} right" for name in systems)]
     return pd.DataFrame(rows, columns=columns)
+
+
+@lru_cache(maxsize=2)
+def _aligner(pairs: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]) -> WordAligner:
+    """Return an aligner of some pairs, which takes seconds to learn and is asked for again and again."""
+    return WordAligner.train(pairs)
 
 
 def dictionary_of(words: pd.DataFrame) -> list[Entry]:

@@ -27,7 +27,7 @@ _MODULES: Mapping[str, str] = {
     "self-attention": r"decoder\.\d+\.attention_residual",
     "convolutions": r"decoder\.layers\.\d+\.convolution",
     "recurrent cells": r"feed|cells\.\d+(\.input)?",
-    "cross-attention": r"decoder\.\d+\.cross_attention(_residual|\.key|\.value)|attention|grammar|combine"
+    "cross-attention": r"decoder\.\d+\.cross_attention(_residual|\.key|\.value)|attention|grammar(\.gate)?|combine"
     r"|decoder\.layers\.\d+\.(query|attention|context)",
     "feed-forward": r"decoder\.\d+\.(feed_forward_residual|adapters)",
     "lexicon": r"lexical",

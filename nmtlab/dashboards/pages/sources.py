@@ -143,7 +143,7 @@ class SourcesPage(Page):
         run, text, t = self._run, self.text.text, self.threshold.value
         if run is None or text is None:
             return None
-        found = FOCUS.of(run, corpus=text.corpus, part=text.split, limit=_SAMPLE).assign(run=run.label)
+        found = FOCUS.of(run, corpus=text.corpus, split=text.split, limit=_SAMPLE).assign(run=run.label)
         if found.empty:
             return None
         figure = with_subtitle(focus_figure(found, t), described_runs([run], str(self.text.value)))

@@ -50,6 +50,8 @@ class Grammar:
         if text is None or line is None or not has_gold_heads(text.corpus, text.split):
             return []
         heads, places = gold_heads(text.corpus, text.split)[line - 1], run.pipeline.source_words(source)[1]
+        if len(heads) != max(places, default=-1) + 1:
+            return []  # the run splits words that the gold heads do not
         pieces = [(at, word) for at, word in enumerate(places) if word >= 0]
         return [(head, at) for at, word in pieces for head, other in pieces if heads[word] == other]
 

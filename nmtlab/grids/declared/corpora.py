@@ -281,6 +281,7 @@ class IncompleteCorpus(_Derived):
             "checksum": together.checksum(),
             "share": self.share,
             "complete": self.only_complete,
+            "drawn": 2,  # lines, in the second way: the first depended on what a joined text had kept
         }
         if not folder.exists():
             with made_once(folder), new_folder(folder) as temporary:
@@ -295,7 +296,7 @@ class IncompleteCorpus(_Derived):
 
     def _rows(self, together: ParallelCorpus) -> Iterator[Row]:
         for *sources, target in together.rows("train"):
-            drawn = digest(target)[8:]  # the first bytes choose the lines of a joined text: all of them can be small
+            drawn = digest(target)[8:]  # the first bytes choose the lines of a joined text: all of them may be small
             if int.from_bytes(drawn[:4]) < self.share * 2**32:
                 if self.only_complete:
                     continue

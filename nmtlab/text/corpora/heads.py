@@ -18,7 +18,8 @@ def gold_heads(corpus: ParallelCorpus, split: str) -> list[list[int]]:
     """
     path = heads_path(corpus, split)
     if not path.is_file():
-        raise CorpusError(f"{corpus.folder}: no gold/{path.name}", "make an artificial language: nmtlab corpus make")
+        remedy = "make an artificial language: nmtlab corpus make; make one of an earlier version again"
+        raise CorpusError(f"{corpus.folder}: no gold/{path.name}", remedy)
     lines, sources = list(read_lines(path)), list(corpus.lines(split, corpus.source))
     if len(lines) != len(sources):
         problem = f"{path}: {len(lines):,} lines, but {split} has {len(sources):,} sentences"

@@ -4,8 +4,8 @@ The published numbers are theirs, for attention that is shared with the words. T
 tells which heads are right, as treebanks tell them. Heads are on either side of a word: an encoder has read both.
 """
 
-from nmtlab.grids.declared.corpora import ExternalCorpus
 from nmtlab.grids.declared.declaration import Column, Row, Setup, Table, language_pair
+from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.thesis.tables.lexical_choice import BIDIRECTIONAL, QAA_EN, THESIS, WORDS
 
 
