@@ -10,6 +10,7 @@ import pandas as pd
 from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import DECODING
 from nmtlab.analysis.access.texts import Text, by_title, texts
+from nmtlab.analysis.comparison.constrained import CONSTRAINED
 from nmtlab.analysis.comparison.documents import ADAPTATION, adaptation_table, gain_figure
 from nmtlab.analysis.comparison.sentence_scores import marked
 from nmtlab.dashboards.frame.about import About
@@ -44,6 +45,7 @@ PAGE = About(
     name="correct",
     needs=DECODING,
     most_runs=1,
+    illustrates=(ADAPTATION, CONSTRAINED),
 )
 
 FIRST = ("small-tr-en.tied.s1", "small-tr-en.fixnorm-lex.s1")
