@@ -279,7 +279,9 @@ def bound_of(claim: Claim, pair: str) -> float:
 
 
 def published_of(claim: Claim, pair: str) -> float:
-    """Return the distance of the published difference from the tested effect; NaN if there is none."""
+    """Return the distance of the published difference from the tested effect; NaN without one, as of two numbers."""
+    if not isinstance(claim.than, str | float):
+        return math.nan
     path, names = HERE.parent / f"published/{claim.table.name}.csv", [claim.system, claim.than]
     printed = printed_in(path)
     printed = printed[printed["metric"] == claim.metric.key]
