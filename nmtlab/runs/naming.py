@@ -1,5 +1,6 @@
 """Short names of runs that a person can tell apart."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -9,6 +10,7 @@ from nmtlab.recipe import Recipe, named_recipe, recipe_names
 from nmtlab.runs.run import Run
 
 _SEED = "training.seed"
+_TEACHER = "training.teacher"
 _NO_CHANGE = ("about", "corpus", "more_corpora", "machine", "transfer.parent", _SEED)
 """Sections and fields that are no changes to the recipe of a system."""
 
@@ -19,6 +21,9 @@ _PARTS = tuple(f"transfer.{part}" for part in ("source_embedding", "encoder", "d
 """Uses of the parts that every parent has."""
 
 _LAYERS = ("model.layers", "model.encoder_layers", "model.decoder_layers")
+
+_LONG = 100
+"""Characters beyond which a name leaves out what its other words imply."""
 
 
 def labelled(runs: Sequence[Run]) -> list[Run]:
@@ -102,10 +107,29 @@ def _of_what_differs(facts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     keys = dict.fromkeys(key for of_run in facts.values() for key in of_run)
     values = {key: {of_run.get(key, "") for of_run in facts.values()} for key in keys}
     values["seed"].discard("")  # of a phrase-based system, or of several seeds
-    return {
-        name: ", ".join(text for key, text in of_run.items() if text and len(values[key]) > 1) or of_run["system"]
-        for name, of_run in facts.items()
-    }
+    labels = {}
+    for name, of_run in facts.items():
+        told = {key: text for key, text in of_run.items() if text and len(values[key]) > 1}
+        if len(", ".join(told.values())) > _LONG:
+            told = _without_implied(told, [other for other in facts.values() if _heading(other) == _heading(of_run)])
+        labels[name] = ", ".join(told.values()) or of_run["system"]
+    return labels
+
+
+def _without_implied(told: Mapping[str, str], alike: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return facts of a run without those that all runs `alike` have which have an earlier one of them."""
+    kept: dict[str, str] = {}
+    for key, text in told.items():
+        settings = [other for other in kept if "." in other]
+        with_each = [[run for run in alike if run.get(other) == kept[other]] for other in settings]
+        if "." not in key or not any(all(run.get(key) == text for run in runs) for runs in with_each):
+            kept[key] = text
+    return kept
+
+
+def _heading(facts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the facts of a run that are no settings of its recipe, without its seed."""
+    return tuple(text for key, text in facts.items() if "." not in key and key != "seed")
 
 
 def _facts(runs: Sequence[Run], quiet: Sequence[str], seedless: Collection[str]) -> dict[str, dict[str, str]]:
@@ -173,6 +197,11 @@ def _parent(run: Run) -> str:
     return f"from {parent}" if parent else ""
 
 
+def _teacher(run: Run) -> str:
+    """Return the run's teacher without its seed, and without its text if that is the run's."""
+    return re.sub(r"\.s\d+$", "", run.recipe.training.teacher.removeprefix(f"{run.recipe.corpus.name}."))
+
+
 def _text(name: str) -> str:
     """Return the part of a run's name that says what it was trained on."""
     return name.split(".")[0]
@@ -189,7 +218,7 @@ def _systems(runs: Sequence[Run]) -> dict[str, str]:
 
 def _settings(run: Run, quiet: Sequence[str]) -> dict[str, Any]:
     without = {*_NO_CHANGE, *_LAYERS, *quiet}
-    fields = run.recipe.fields()
+    fields = {**run.recipe.fields(), _TEACHER: _teacher(run)}
     return {field: value for field, value in fields.items() if not {field, field.partition(".")[0]} & without}
 
 

@@ -82,6 +82,19 @@ def test_any_two_runs_of_the_gallery_have_different_short_names_in_their_order(g
         assert len(set(found.values())) == 2
 
 
+def test_a_long_name_leaves_out_what_its_other_words_imply(gallery):
+    parent = gallery["small-gl-en.prenorm-fixnorm-scalenorm.s1"]
+    continued = [run for run in gallery.values() if run.recipe.transfer.parent == parent.name]
+    critical = next(run for run in continued if run.recipe.training.risk_form == "self-critical")
+    assert names(parent, *(run for run in continued if run is not critical), critical)[-1] == "continued, risk gleu"
+
+
+def test_a_teacher_is_named_without_its_seed_and_the_text_of_its_student(gallery):
+    student = "small-gl-en.prenorm-fixnorm-scalenorm.encoder_layers-4.decoder_layers-1"
+    shown = [run for name, run in gallery.items() if name.startswith(f"{student}.")]
+    assert any("teacher prenorm-fixnorm-scalenorm" in name for name in names(*shown))
+
+
 @pytest.mark.full
 def test_all_runs_of_the_gallery_together_have_different_short_names(gallery):
     found = short_names(list(gallery.values()))
