@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from nmtlab.errors import RunError
+from nmtlab.grids.declared.declaration import Column
 from nmtlab.grids.results.collected import collected_cells
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.running.cells import cells_of
@@ -66,3 +67,12 @@ def test_another_training_of_the_same_name_is_not_taken(grid, copied):
     shutil.rmtree(copied.runs)
     other = replace(grid.table, changes={"tiny": {"training.clip_norm": 7.0}})
     assert unpack_table(other, "tiny", copied) == []
+
+
+def test_a_run_without_its_model_is_not_taken_where_another_training_is_still_to_start_from_it(grid, copied):
+    packed(grid, copied)
+    shutil.rmtree(copied.runs)
+    first, *others = grid.table.columns
+    child = Column("child", first.recipe, {"transfer.continued": True}, base=first)
+    begun = unpack_table(replace(grid.table, columns=(first, *others, child)), "tiny", copied)
+    assert begun == [cell.run for cell in cells_of(grid.table, "tiny") if cell.column != first.name]

@@ -1,6 +1,6 @@
 """All cells of a table: complete ones are left alone, the rest are made, or taken from packed runs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from shutil import copytree
 
 from nmtlab.analysis.metrics import find_metrics, stored_lines, value_of
@@ -101,7 +101,8 @@ def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
     """Copy the packed runs that are cells of a table into the workspace, where they count as made.
 
     A run is taken if it is the same training and has its model, or if the table needs no more than its translations,
-    and these are stored; runs that the workspace has already stay as they are.
+    these are stored, and no training that is still to be made starts from it; runs that the workspace has already stay
+    as they are.
 
     Returns:
         The names of the runs that were copied.
@@ -109,27 +110,31 @@ def unpack_table(table: Table, scale: Scale, workspace: Workspace) -> list[str]:
     Raises:
         RunError: an archive is damaged.
     """
-    copied = []
-    for cell, packed in _packed_cells(table, scale, workspace):
-        try:
-            texts = [corpus.open(workspace) for corpus in cell.texts]
-            trained_on = planned(cell.corpus, workspace).open(workspace)
-        except CorpusError:
+    copied: list[str] = []
+    started_from: set[str] = set()
+    for cell in reversed(trainings(cells_of(table, scale))):
+        if workspace.run_folder(cell.run).exists():
             continue
-        scores = [measure for measure in find_metrics(table.metrics) if measure.kind == "score"]
-        translated = len(scores) == len(table.metrics) and all(
-            stored_lines(score, packed, text) is not None for score in scores for text in texts
-        )
-        if is_the_training(cell, packed, trained_on) and (packed.checkpoints.has_weights("best") or translated):
+        packed = open_packed(cell.run, workspace) or open_evidence(cell.run, workspace)
+        if packed and _replaces(packed, cell, table, workspace, cell.run in started_from):
             copytree(packed.folder, workspace.run_folder(cell.run))
-            copied.append(cell.run)
+            copied.insert(0, cell.run)
+        else:
+            started_from |= {need.cell.run for need in cell.needs}
     return copied
 
 
-def _packed_cells(table: Table, scale: Scale, workspace: Workspace) -> Iterator[tuple[Cell, Run]]:
-    """Yield the trainings that the workspace lacks and that are packed under that name."""
-    for cell in trainings(cells_of(table, scale)):
-        if not workspace.run_folder(cell.run).exists():
-            packed = open_packed(cell.run, workspace) or open_evidence(cell.run, workspace)
-            if packed:
-                yield cell, packed
+def _replaces(packed: Run, cell: Cell, table: Table, workspace: Workspace, with_weights: bool) -> bool:
+    """Return whether a packed run does for a cell of a table, perhaps only `with_weights`."""
+    try:
+        texts = [corpus.open(workspace) for corpus in cell.texts]
+        trained_on = planned(cell.corpus, workspace).open(workspace)
+    except CorpusError:
+        return False
+    if not is_the_training(cell, packed, trained_on):
+        return False
+    scores = [measure for measure in find_metrics(table.metrics) if measure.kind == "score"]
+    translated = len(scores) == len(table.metrics) and all(
+        stored_lines(score, packed, text) is not None for score in scores for text in texts
+    )
+    return packed.checkpoints.has_weights("best") or (translated and not with_weights)
