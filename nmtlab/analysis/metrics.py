@@ -106,10 +106,11 @@ def stored_lines(score: Metric, run: Run, corpus: ParallelCorpus) -> list[str] |
         return stored_translations(run, corpus, score.split)
     if not run.translates(*corpus.direction):
         return None
+    packed = _packed_lines(score, run.directed(*corpus.direction), corpus)
+    if packed is not None:
+        return packed  # at once, where arguments of an analysis may have to be computed
     found = _stored(score, run, corpus)
-    if found is not None and len(found) >= scoring.enough:
-        return found[scoring.column].tolist()
-    return _packed_lines(score, run.directed(*corpus.direction), corpus)
+    return None if found is None or len(found) < scoring.enough else found[scoring.column].tolist()
 
 
 @overload
