@@ -10,7 +10,8 @@ import pytest
 from nmtlab.errors import NmtlabError
 from nmtlab.thesis.claims.declared import declared_claims
 from nmtlab.thesis.claims.verdicts import measured_claims
-from nmtlab.thesis.messages import MESSAGES, Message, Shown, Stored
+from nmtlab.thesis.message import Message, Shown, Stored
+from nmtlab.thesis.messages import MESSAGES
 from nmtlab.workspace import RESULTS, Workspace
 
 BY_KEY = {message.key: message for message in MESSAGES}

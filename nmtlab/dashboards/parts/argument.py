@@ -30,7 +30,8 @@ from nmtlab.runs.listing import list_runs
 from nmtlab.runs.run import Run
 from nmtlab.thesis.claims.declared import ORIGINS, Claim, declared_claims
 from nmtlab.thesis.claims.verdicts import COLUMNS, measured_claims, not_measured
-from nmtlab.thesis.messages import MESSAGES, Asked, Message, Shown, Stored
+from nmtlab.thesis.message import Asked, Message, Shown, Stored
+from nmtlab.thesis.messages import MESSAGES
 from nmtlab.workspace import RESULTS, Workspace
 
 _HERE = Path(__file__).parent
