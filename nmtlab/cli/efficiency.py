@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
-from nmtlab.analysis.search.translation_speed import (
-    NOISE,
-    SETTING,
-    Options,
-    Way,
-    marked,
-    medians,
-    new_file,
-    times_file,
-    where_time_goes,
-)
+from nmtlab.analysis.search.stored_speed import NOISE, SETTING, marked, medians, new_file, times_file
+from nmtlab.analysis.search.translation_speed import Options, Way, where_time_goes
 from nmtlab.analysis.search.translation_speed import efficiency as measure
 from nmtlab.cli.options import Source, Split, Target, numbers, open_text, write_csv
 from nmtlab.cli.tables import print_table

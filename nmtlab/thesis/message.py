@@ -9,10 +9,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.intervals import interval
 from nmtlab.grids.declared.declaration import Row, Scale
 from nmtlab.grids.declared.labels import pair_label
 from nmtlab.grids.results.results import Results
-from nmtlab.grids.results.summary import interval
 from nmtlab.thesis.claims.declared import Claim, declared_claims
 from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import RESULTS, Workspace

@@ -8,18 +8,16 @@ from typer.testing import CliRunner
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.search import translation_speed
-from nmtlab.analysis.search.translation_speed import (
+from nmtlab.analysis.search.stored_speed import (
     COLUMNS,
     TIMED,
-    Options,
-    efficiency,
     frontier,
     medians,
     stored_efficiency,
     stored_times,
     times_file,
-    where_time_goes,
 )
+from nmtlab.analysis.search.translation_speed import Options, efficiency, where_time_goes
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu, chrf

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from nmtlab.analysis.search.efficiency_figure import efficiency_figure, efficiency_finding
-from nmtlab.analysis.search.translation_speed import NOISE, marked, priced, published_efficiency, words_per_dollar
+from nmtlab.analysis.search.stored_speed import NOISE, marked, priced, published_efficiency, words_per_dollar
 from nmtlab.errors import NmtlabError
 
 MEASURED = pd.DataFrame(
@@ -78,13 +78,19 @@ def test_published_systems_lie_on_the_axis_of_their_cost(cost):
         assert 10 ** axis.range[0] <= costs.min() <= costs.max() <= 10 ** axis.range[1]
 
 
-def test_several_runs_are_named_and_none_needs_the_published():
+def test_several_runs_have_a_colour_each_and_their_engines_a_symbol_and_none_needs_the_published():
     two = pd.concat([MEASURED, MEASURED.assign(run="b<i>", bleu=20.0, frontier=False)])
-    names = [trace.name for trace in efficiency_figure(two, "milliseconds", "t").data]
-    assert names == [
-        "change of beam", "beam", "Pareto front", "a, nmtlab fp32", "a, ctranslate2 int8", "b&lt;i&gt;, nmtlab fp32",
-        "b&lt;i&gt;, ctranslate2 int8", "selected",
-    ]  # fmt: skip
+    drawn = efficiency_figure(two, "milliseconds", "t").data
+    names = [trace.name for trace in drawn if trace.showlegend is not False]
+    assert names == ["change of beam", "Pareto front", "a", "b&lt;i&gt;", "nmtlab fp32", "ctranslate2 int8"]
+    systems = {
+        (trace.legendgroup, *trace.marker.symbol): trace.marker.color
+        for trace in drawn
+        if trace.mode == "markers" and trace.legendgroup in ("a", "b<i>")
+    }
+    symbols = [("circle", "circle"), ("square-open",), ("circle-open", "circle-open"), ("square-open",)]
+    assert [*systems] == [(run, *symbol) for run, symbol in zip(["a", "a", "b<i>", "b<i>"], symbols, strict=True)]
+    assert len(set(systems.values())) == len({"a", "b<i>"})
 
 
 def test_points_have_the_intervals_of_their_scores():

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search import translation_speed as module
-from nmtlab.analysis.search.translation_speed import (
+from nmtlab.analysis.search import stored_speed as module
+from nmtlab.analysis.search.stored_speed import (
     COLUMNS,
     FOLDER,
     TIMED,

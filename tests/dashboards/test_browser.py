@@ -25,7 +25,7 @@ from nmtlab.analysis.search.search_tree import (
     ranked,
     search_tree,
 )
-from nmtlab.analysis.search.translation_speed import NOISE, SETTING, frontier, medians, stored_efficiency
+from nmtlab.analysis.search.stored_speed import NOISE, SETTING, frontier, medians, stored_efficiency
 from nmtlab.analysis.search.tree_figure import _NARROWEST
 from nmtlab.analysis.states.neighbours import neighbours
 from nmtlab.dashboards.frame.headings import headings

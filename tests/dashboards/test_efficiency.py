@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 from support.unfolded import unfolded
 
-from nmtlab.analysis.search import translation_speed as module
+from nmtlab.analysis.search import stored_speed as module
 from nmtlab.analysis.search.efficiency_figure import COSTS
-from nmtlab.analysis.search.translation_speed import (
+from nmtlab.analysis.search.stored_speed import (
     NOISE,
     SETTING,
     TIMED,

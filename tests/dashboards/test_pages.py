@@ -99,7 +99,7 @@ def packed(tmp_path_factory) -> Workspace:
 
 @each_page
 def test_a_page_of_a_workspace_with_nothing_says_so_in_a_sentence(name, workspace, monkeypatch, tmp_path):
-    for module in ("grids.results.results", "grids.trainability", "analysis.search.translation_speed"):
+    for module in ("grids.results.results", "grids.trainability", "analysis.search.stored_speed"):
         monkeypatch.setattr(importlib.import_module(f"nmtlab.{module}"), "RESULTS", tmp_path / "none")
     page = make(name, workspace)
     assert all(page.state.keys() >= set(section.inputs) for section in page.sections)

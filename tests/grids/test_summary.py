@@ -8,9 +8,10 @@ import pytest
 from scipy import stats
 from support.little_table import little_table
 
+from nmtlab.evaluation.intervals import interval
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.results.schemas import CELLS, SENTENCES
-from nmtlab.grids.results.summary import in_words, interval, rounded, summary, with_published
+from nmtlab.grids.results.summary import in_words, rounded, summary, with_published
 from nmtlab.thesis.tables.listing import find_table
 from nmtlab.workspace import RESULTS
 

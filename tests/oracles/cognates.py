@@ -11,7 +11,7 @@ translation.
 import pandas as pd
 
 from nmtlab.analysis.languages.cognates import COGNATE_NEIGHBOURS, COGNATE_RECALL
-from nmtlab.grids.results.summary import interval
+from nmtlab.evaluation.intervals import interval
 from nmtlab.grids.running.cells import Cell, cells_of, made_run
 from nmtlab.grids.running.grid import unpack_table
 from nmtlab.runs.run import Run

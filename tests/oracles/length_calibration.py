@@ -8,8 +8,8 @@ Needs the runs of `nmtlab reproduce length-planning --scale small`; writes `leng
 import pandas as pd
 
 from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, length_calibration, length_errors
+from nmtlab.evaluation.intervals import interval
 from nmtlab.grids.results.schemas import CELLS
-from nmtlab.grids.results.summary import interval
 from nmtlab.runs.listing import open_run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.workspace import RESULTS, Workspace

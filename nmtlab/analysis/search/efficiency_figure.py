@@ -1,4 +1,4 @@
-"""Quality against cost, drawn and in a sentence; what is measured is in `translation_speed`."""
+"""Quality against cost, drawn and in a sentence; what was measured is in `stored_speed`."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from nmtlab.analysis.search.translation_speed import NOISE, SETTING
+from nmtlab.analysis.search.stored_speed import NOISE, SETTING
 from nmtlab.figures.theme import BELOW, COLOURS, DASHES, FAINT, SOLID, dressed, log_axis, name_in_lines, styles
 
 COSTS: Mapping[str, str] = {
@@ -30,6 +30,7 @@ _ALIKE = ["run", "batch_tokens", "threads"]
 """Settings in which a system and its Base are alike."""
 
 _WIDTHS = [0.7, 0.3]
+_SHAPES = ("circle", "square", "diamond", "triangle-up")
 _SYMBOLS = {"cpu": "circle-open", "gpu": "diamond-open"}
 
 
@@ -44,8 +45,8 @@ def efficiency_figure(
     """Draw a score against a cost, on a logarithmic axis, with the Pareto front and what each single change does.
 
     Args:
-        measured: rows of `medians` on one text and machine, with a column `frontier`; the index holds their keys. What
-            copies its input, and rows without a cost above 0, are not drawn.
+        measured: rows of `over_seeds` on one text and machine, with a column `frontier`; the index holds their keys.
+            What copies its input, and rows without a cost above 0, are not drawn.
         cost: column of `COSTS`.
         title: what was measured.
         published: systems measured elsewhere, as of `published_efficiency`, drawn in grey beside BLEU.
@@ -103,23 +104,24 @@ def efficiency_finding(measured: pd.DataFrame, cost: str, score: str = "bleu") -
     good = systems[systems[score] > systems[score].max() - NOISE]
     chosen, cheapest = good.loc[good[cost].idxmin()], systems.loc[systems[cost].idxmin()]
     best = f"the best {SCORES[score]}, {chosen[score]:.1f}"
-    said = [f"{_setting(chosen, systems)}: {best}, at the least cost, {_cost(chosen, cost)}."]
+    said = [f"{setting(chosen, systems)}: {best}, at the least cost, {_cost(chosen, cost)}."]
     alike = (systems[_ALIKE] == chosen[_ALIKE]).all(axis=1)
     plain = systems[alike & (systems["engine"] == "nmtlab") & (systems["shortlist"] == 0)]
     if len(plain) and (base := plain.loc[plain["beam_size"].idxmax()])[cost] > chosen[cost]:
-        said.append(f"Base, {_setting(base, systems)}, costs {base[cost] / chosen[cost]:.2g} times as much.")
+        said.append(f"Base, {setting(base, systems)}, costs {base[cost] / chosen[cost]:.2g} times as much.")
     if cheapest[score] <= chosen[score] - NOISE:
         lost = f"{chosen[score] - cheapest[score]:.1f} {SCORES[score]} less at {_cost(cheapest, cost)}"
-        said.append(f"{_setting(cheapest, systems)}: {lost}.")
+        said.append(f"{setting(cheapest, systems)}: {lost}.")
     return " ".join(said)
 
 
-def _setting(row: pd.Series, systems: pd.DataFrame) -> str:
+def setting(row: pd.Series, systems: pd.DataFrame) -> str:
     """Return what a system is, and what else differs among the systems."""
+    run = f"{row['run']}, " if systems["run"].nunique() > 1 else ""
     types = f" and {row['shortlist']:,} types" if row["shortlist"] else ""
     batches = f", batches of {row['batch_tokens']:,} tokens" if systems["batch_tokens"].nunique() > 1 else ""
     threads = f", {_threads(row)}" if systems["threads"].nunique() > 1 else ""
-    return f"{row['engine']} {row['precision']} with beam {row['beam_size']}{types}{batches}{threads}"
+    return f"{run}{row['engine']} {row['precision']} with beam {row['beam_size']}{types}{batches}{threads}"
 
 
 def _threads(row: pd.Series) -> str:
@@ -169,23 +171,38 @@ def _effect(a: pd.Series, b: pd.Series, cost: str, score: str) -> str:
 
 
 def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str, score: str) -> None:
-    """Add a trace for each run, engine and precision: its points on the front are filled."""
-    way = measured["engine"] + " " + measured["precision"]
-    names = measured["run"] + ", " + way if measured["run"].nunique() > 1 else way
+    """Add a trace for each run, engine and precision: its points on the front are filled.
+
+    Several runs have a colour each, their engines and precisions a symbol.
+    """
+    ways = measured["engine"] + " " + measured["precision"]
+    several = measured["run"].nunique() > 1
+    names = measured["run"] if several else ways
     colours = styles(names, SOLID)
-    for name, rows in measured.groupby(names, sort=False):
-        on_front = rows["frontier"]
+    shapes = dict(zip(dict.fromkeys(ways), _SHAPES if several else _SHAPES[:1] * len(_SHAPES), strict=False))
+    for (name, way), rows in measured.groupby([names, ways], sort=False):
+        on_front, colour = rows["frontier"], colours[name]["color"]
         figure.add_scatter(
-            x=rows[cost], y=rows[score], mode="markers+text", name=name_in_lines(name),
-            text="beam " + rows["beam_size"].astype(str), textposition="top center",
+            x=rows[cost], y=rows[score], mode="markers" if several else "markers+text", name=name_in_lines(name),
+            text="beam " + rows["beam_size"].astype(str), textposition="top center", legendgroup=f"{name}",
+            showlegend=way == ways[names == name].iloc[0],
             marker={
-                "symbol": on_front.map({True: "circle", False: "circle-open"}).tolist(), "size": 11,
-                "color": colours[name]["color"], "line": {"width": 2, "color": colours[name]["color"]},
+                "symbol": on_front.map({True: shapes[way], False: f"{shapes[way]}-open"}).tolist(), "size": 11,
+                "color": colour, "line": {"width": 2, "color": colour},
             },
-            error_y={"array": rows[f"{score}_margin"], "width": 3, "thickness": 1},
+            error_y={"array": rows[f"{score}_margin"].where(on_front | (not several)), "width": 3, "thickness": 1},
             customdata=[[key, _described(row, cost, score)] for key, row in rows.iterrows()],
             hovertemplate=f"%{{customdata[1]}}<extra>{name_in_lines(name)}</extra>",
         )  # fmt: skip
+    if several:
+        for way, shape in shapes.items():
+            figure.add_scatter(
+                x=[None],
+                y=[None],
+                mode="markers",
+                name=way,
+                marker={"symbol": f"{shape}-open", "color": FAINT, "size": 11},
+            )
 
 
 def _described(row: pd.Series, cost: str, score: str) -> str:

@@ -9,16 +9,9 @@ import ipywidgets as widgets
 import pandas as pd
 import plotly.graph_objects as go
 
-from nmtlab.analysis.search.efficiency_figure import COSTS, SCORES, efficiency_figure, efficiency_finding
-from nmtlab.analysis.search.time_figures import (
-    parts_figure,
-    parts_finding,
-    sentences_figure,
-    sentences_finding,
-    steps_figure,
-    steps_finding,
-)
-from nmtlab.analysis.search.translation_speed import (
+from nmtlab.analysis.search.efficiency_figure import COSTS, SCORES, efficiency_figure, efficiency_finding, setting
+from nmtlab.analysis.search.speed_over_seeds import against, fastest_within, over_seeds, spread
+from nmtlab.analysis.search.stored_speed import (
     NOISE,
     PLACE,
     PRICES,
@@ -30,6 +23,14 @@ from nmtlab.analysis.search.translation_speed import (
     stored_efficiency,
     stored_times,
 )
+from nmtlab.analysis.search.time_figures import (
+    parts_figure,
+    parts_finding,
+    sentences_figure,
+    sentences_finding,
+    steps_figure,
+    steps_finding,
+)
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
@@ -39,8 +40,12 @@ from nmtlab.dashboards.widgets.controls import button, offer, row, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
+from nmtlab.figures.words import number
 from nmtlab.jobs import Job
 from nmtlab.runs.listing import open_run
+from nmtlab.runs.naming import short_names
+from nmtlab.runs.packed import open_evidence
+from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -66,10 +71,13 @@ _COLUMNS = {
     "milliseconds": "ms per sentence",
     "processor_milliseconds": "CPU ms per sentence",
     "words_per_second": "words per second", "dollars": "USD per million words", "memory_mib": "memory, MiB",
-    "size_mib": "on disk, MiB", "rounds": "rounds",
+    "size_mib": "on disk, MiB", "rounds": "rounds", "seeds": "seeds",
 }  # fmt: skip
 
-_OFTEN_COMMON = ("run", "shortlist", "batch_tokens", "threads", "rounds")
+_LOSSES = (0.5, 2.0)
+"""Points of a score that a faster system may lose."""
+
+_OFTEN_COMMON = ("run", "shortlist", "batch_tokens", "threads", "rounds", "seeds")
 """Settings that are often the same in all lines, and then only widen the table."""
 
 
@@ -78,7 +86,7 @@ class EfficiencyPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._stored = self._found = self._shown = self._times = pd.DataFrame()
+        self._stored = self._found = self._each = self._shown = self._times = pd.DataFrame()
         self.text = widgets.Dropdown(description="Text", options=[])
         self.score = widgets.Dropdown(description="Quality", options=[("BLEU", "bleu")])
         self.cost = widgets.Dropdown(description="Cost", options=[(name, cost) for cost, name in COSTS.items()])
@@ -86,6 +94,7 @@ class EfficiencyPage(Page):
         self.run = widgets.Text(description="Run", placeholder="name of a run", continuous_update=False)
         self.answer, self.hint, self.damaged, self.chart, self.job = Answer(), Note(), Note(), Chart(), Note()
         self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
+        self.ratios, self.faster = Note(), Table("Against the selected setting, or the slowest")
         self.chart.on_click(self._clicked)
         state = {
             "text": self.text, "score": self.score, "cost": self.cost, "price": self.price, "line": self.lines,
@@ -105,6 +114,7 @@ class EfficiencyPage(Page):
                 Section(chosen, (self.lines,), self._list),
                 Section(("text", "score", "cost"), (self.hint,), self._explain),
                 Section((*chosen, "line"), (self.answer, self.chart), self._draw),
+                Section((*chosen, "line"), (self.ratios, self.faster), self._compare),
                 *(section for section, _ in folds),
             ],
             [
@@ -112,6 +122,7 @@ class EfficiencyPage(Page):
                 self.answer,
                 self.chart,
                 *(fold for _, fold in folds),
+                Fold("faster", "How many times as fast, for how much less?", self.ratios, self.faster),
                 Fold("settings", "What was measured of each setting?", self.lines),
                 Fold("method", "How was it measured?", self.hint),
                 Fold(
@@ -149,6 +160,7 @@ class EfficiencyPage(Page):
         if stored.equals(self._stored) and times.equals(self._times):
             return ()
         self._stored, self._found, self._times = stored, medians(stored), times
+        self._names = self._short_names()
         offer(self.text, tuple(dict.fromkeys(_place(line) for line in self._found.itertuples())))
         return ("text",)
 
@@ -173,13 +185,14 @@ class EfficiencyPage(Page):
             found = self._found[[_place(line) == self.text.value for line in self._found.itertuples()]]
             known = [(name, score) for score, name in SCORES.items() if found[score].notna().any()]
             offer(self.score, known)
-            keys = pd.Index([_key(line) for line in found.itertuples()])
-            found = priced(found, _number(self.price.value) if asked else PRICES["cpu"])
-            self._shown = marked(found, self.cost.value, self.score.value).set_index(keys)
+            self._each = priced(found, _number(self.price.value) if asked else PRICES["cpu"])
+            systems = over_seeds(self._each)
+            keys = pd.Index([_key(line) for line in systems.itertuples()])
+            self._shown = marked(systems, self.cost.value, self.score.value).set_index(keys)
 
     def _list(self) -> None:
         if len(self._shown):
-            self.lines.show(_table(self._shown, self.cost.value, self.score.value))
+            self.lines.show(_table(self._named(self._shown), self.cost.value, self.score.value))
 
     def _explain(self) -> None:
         if len(self._shown):
@@ -191,9 +204,39 @@ class EfficiencyPage(Page):
         else:
             cost, score = self.cost.value, self.score.value
             title = f"{SCORES[score]} and {COSTS[cost].partition(',')[0]} on {self._shown['corpus'].iloc[0]}"
-            chosen = self.lines.value or ""
-            self.chart.show(efficiency_figure(self._shown, cost, title, published_efficiency(), chosen, score))
-            self.answer.say(efficiency_finding(self._shown, cost, score))
+            shown, chosen = self._named(self._shown), self.lines.value or ""
+            self.chart.show(efficiency_figure(shown, cost, title, published_efficiency(), chosen, score))
+            self.answer.say(efficiency_finding(shown, cost, score))
+
+    def _compare(self) -> None:
+        cost, score = self.cost.value, self.score.value
+        systems = self._shown[self._shown["engine"] != "echo"] if len(self._shown) else self._shown
+        if systems.empty or not systems[cost].max() > 0:
+            self.ratios.say("")
+            self.faster.show(pd.DataFrame())
+            return
+        chosen = self.lines.value if self.lines.value in systems.index else systems[cost].idxmax()
+        each = self._each[(self._each["engine"] != "echo") & (self._each[cost] > 0)]
+        named = self._named(systems)
+        found = self._named(against(each, systems.loc[chosen], cost, score))
+        found = found.assign(label=[setting(row, named) for _, row in found.iterrows()])
+        alike = found[found["engine"] == systems.loc[chosen, "engine"]]
+        base = setting(named.loc[chosen], named)
+        self.ratios.say(f"Against {base}: {fastest_within(alike, _LOSSES, SCORES[score])}.")
+        self.faster.show(_ratios(found, SCORES[score]))
+
+    def _short_names(self) -> dict[str, str]:
+        """Return what each system is called, by its name in the figure; its full name if a run is not here."""
+        systems = over_seeds(self._found[self._found["engine"] != "echo"])
+        runs: dict[str, Run] = {}
+        for name, one in zip(systems["run"], systems["first"], strict=True):
+            with suppress(NmtlabError):
+                runs[name] = open_evidence(one, self._workspace) or open_run(one, self._workspace)
+        short = short_names([*runs.values()], [run.name for name, run in runs.items() if name != run.name])
+        return {name: short[run.name] for name, run in runs.items()} if len(runs) > 1 else {}
+
+    def _named(self, found: pd.DataFrame) -> pd.DataFrame:
+        return found.assign(run=[self._names.get(name, name) for name in found["run"]])
 
     def _clicked(self, point: dict[str, Any]) -> None:
         if point["customdata"]:
@@ -233,6 +276,20 @@ def _table(found: pd.DataFrame, cost: str, score: str) -> pd.DataFrame:
     asked = {"chrf": found["chrf"].notna().any(), "dollars": cost == "dollars"}
     left_out = [*_common(found), *(name for name, is_asked in asked.items() if not is_asked)]
     return lines[list(_COLUMNS)].drop(columns=left_out).rename(columns=_COLUMNS)
+
+
+def _ratios(found: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Return how the settings compare with another, for display, the fastest first."""
+    lines = found.sort_values("faster", ascending=False)
+    shown = {
+        "setting": lines["label"],
+        "times as fast": [number(value, 2) for value in lines["faster"]],
+        "95 %": [spread(row, "faster", 2) for _, row in lines.iterrows()],
+        score: [number(value, 2, sign=True) for value in lines["gain"]],
+        f"{score}, 95 %": [spread(row, "gain", 2, sign=True) for _, row in lines.iterrows()],
+        "seeds": lines["seeds"],
+    }
+    return pd.DataFrame(shown)
 
 
 def _common(found: pd.DataFrame) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.metric import Metric
+from nmtlab.evaluation.intervals import LEVEL
 from nmtlab.grids.declared.declaration import Table
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.results.kept import Kept
@@ -24,7 +25,6 @@ from nmtlab.grids.results.statistics import (
     DECIDED,
     ENOUGH_SEEDS,
     HALF_BLEU,
-    LEVEL,
     ONE_BLEU,
     TENTH,
     Estimate,

@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from nmtlab.grids.results.statistics import ENOUGH_SEEDS, LEVEL, POWER, Estimate, Spread, seed_variance, total
+from nmtlab.evaluation.intervals import LEVEL
+from nmtlab.grids.results.statistics import ENOUGH_SEEDS, POWER, Estimate, Spread, seed_variance, total
 
 _STEPS = 1000
 """Shares from 0 to 1 at which power is computed."""

@@ -19,15 +19,14 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
+from nmtlab.evaluation.intervals import LEVEL
+
 NotKept = Literal["measured earlier, runs not kept"]
 """What stands instead of a verdict on a line whose trainings cannot be looked at any more."""
 
 Verdict = Literal["reproduced here", "contradicted here", "equivalent", "underpowered", "inconclusive", NotKept]
 
 DECIDED: tuple[Verdict, ...] = ("reproduced here", "contradicted here", "equivalent")
-
-LEVEL = 0.05
-"""Of two-sided tests, of intervals (95 %), and of false discoveries within a table."""
 
 POWER = 0.8
 """Probability with which the smallest detectable effect is detected."""

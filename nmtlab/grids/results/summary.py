@@ -1,15 +1,13 @@
 """Is a system better than the baseline, over seeds? Means, intervals, verdicts."""
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
-from statistics import fmean, stdev
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
-from scipy import stats
 
 from nmtlab.analysis.access.metric import Metric
+from nmtlab.evaluation.intervals import interval
 from nmtlab.grids.declared.declaration import Table
 from nmtlab.grids.results.collected import published
 from nmtlab.grids.results.judgement import NOT_KEPT, Answer, Question, answered, judged, with_aim
@@ -18,7 +16,7 @@ from nmtlab.grids.results.measures import measures_of
 from nmtlab.grids.results.schemas import SENTENCES
 from nmtlab.grids.results.sentences import spread_of
 from nmtlab.grids.results.shares import share_of_sentences, wilson
-from nmtlab.grids.results.statistics import LEVEL, NotKept, Spread
+from nmtlab.grids.results.statistics import NotKept, Spread
 from nmtlab.grids.running.cells import NEED_DIVERGED
 
 Comparison = Literal["better", "worse", "equivalent", "underpowered", "inconclusive", NotKept]
@@ -31,23 +29,6 @@ _IN_WORDS: dict[str, Comparison] = {
     "inconclusive": "inconclusive",
     NOT_KEPT: NOT_KEPT,
 }
-
-
-class Interval(NamedTuple):
-    """A mean and the half-width of its 95 % interval over seeds, NaN if undefined."""
-
-    mean: float
-    margin: float
-
-
-def interval(values: Sequence[float]) -> Interval:
-    """Return mean and 95 % interval by Student's t; the margin is NaN for values without variance or infinite ones."""
-    if not values:
-        return Interval(math.nan, math.nan)
-    if len(values) < 2 or not all(map(math.isfinite, values)):
-        return Interval(fmean(values), math.nan)
-    margin = stats.t.isf(LEVEL / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
-    return Interval(fmean(values), margin or math.nan)
 
 
 def summary(

@@ -8,11 +8,11 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.intervals import interval
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
 from nmtlab.grids.declared.declaration import Scale
-from nmtlab.grids.results.summary import interval
 from nmtlab.thesis.measured import described_cells, measured_cells
 from nmtlab.thesis.tables.transfer_continued import CONTINUED, CONTINUED_TRAINING, PARENT, SIZES_OF_TEXT, TAUGHT
 from nmtlab.workspace import PUBLISHED

@@ -9,12 +9,13 @@ from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metric, find_metrics
 from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.intervals import interval
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, plain, styles, with_subtitle
 from nmtlab.figures.view import Numbers, View
 from nmtlab.figures.words import listed, number
 from nmtlab.grids.declared.corpora import Corpus, Directed
 from nmtlab.grids.declared.declaration import Row, Scale, Setup
-from nmtlab.grids.results.summary import interval, summary
+from nmtlab.grids.results.summary import summary
 from nmtlab.languages import is_english
 from nmtlab.recipe.training import TrainingSettings
 from nmtlab.thesis.claims.declared import declared_claims

@@ -18,6 +18,7 @@ from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metric
 from nmtlab.errors import NmtlabError
+from nmtlab.evaluation.intervals import interval
 from nmtlab.figures.theme import COLOURS, FAINT, dressed, name_in_lines, see_through, spaced, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed, number
@@ -29,7 +30,6 @@ from nmtlab.grids.results.measures import measures_of
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.sentences import spread_of
 from nmtlab.grids.results.statistics import ENOUGH_SEEDS, values_by_system
-from nmtlab.grids.results.summary import interval
 from nmtlab.grids.running.cells import cells_of
 from nmtlab.recipe import Recipe
 from nmtlab.thesis.shown.worth import worth

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmtlab.evaluation.intervals import interval
 from nmtlab.grids.results.statistics import ENOUGH_SEEDS, Spread
-from nmtlab.grids.results.summary import interval
 
 _DRAWS = 4000
 _SEED = 1
