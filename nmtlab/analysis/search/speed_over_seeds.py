@@ -26,9 +26,13 @@ def over_seeds(found: pd.DataFrame) -> pd.DataFrame:
         and margins of 95 % over the seeds; what has one keeps its name, and its margins over sentences.
     """
     groups = _by_system(found)
-    others = {"rounds": ("rounds", "min"), "signature": ("signature", "first"), "load_average": ("load_average", "max")}
     means = groups.agg(
-        **{name: (name, "mean") for name in _MEANS if name in found}, **others, seeds=("run", "size"), first=("run", "first")
+        **{name: (name, "mean") for name in _MEANS if name in found},
+        rounds=("rounds", "min"),
+        signature=("signature", "first"),
+        load_average=("load_average", "max"),
+        seeds=("run", "size"),
+        first=("run", "first"),
     )
     for score in _SCORES:
         over = groups[score].agg(lambda values: interval(values.tolist()).margin)
