@@ -22,6 +22,8 @@ _PARTS = tuple(f"transfer.{part}" for part in ("source_embedding", "encoder", "d
 
 _LAYERS = ("model.layers", "model.encoder_layers", "model.decoder_layers")
 
+_SEED_OF_TEXT = re.compile(r"\.s\d+(?=\.|$)")
+
 _LONG = 100
 """Characters beyond which a name leaves out what its other words imply."""
 
@@ -162,6 +164,8 @@ def _facts(runs: Sequence[Run], quiet: Sequence[str], seedless: Collection[str])
             for field, value in unnamed.get(run.name, {}).items()
             if value is True and not all(other.get(field) for other in unnamed.values())
         }
+        if run.name in seedless:  # it may be trained on text made by a run of its seed
+            heads[run.name]["corpus"] = _SEED_OF_TEXT.sub("", heads[run.name]["corpus"])
         seed = f"seed {run.recipe.training.seed}" if run.recipe.model.neural and run.name not in seedless else ""
         facts[run.name] = {**heads[run.name], **told, "seed": seed}
     return facts

@@ -95,6 +95,15 @@ def test_a_teacher_is_named_without_its_seed_and_the_text_of_its_student(gallery
     assert any("teacher prenorm-fixnorm-scalenorm" in name for name in names(*shown))
 
 
+def test_a_system_of_several_seeds_is_named_without_the_seed_of_the_teacher_that_made_its_text(gallery):
+    taught, teacher = (
+        next(run for run in gallery.values() if run.recipe.corpus.name.startswith("small-gl-en.by-")),
+        gallery["small-gl-en.prenorm.s1"],
+    )
+    found = short_names([taught, teacher], seedless=[taught.name])[taught.name]
+    assert found.startswith("small-gl-en.by-prenorm-fixnorm-scalenorm.nearest, ")
+
+
 @pytest.mark.full
 def test_all_runs_of_the_gallery_together_have_different_short_names(gallery):
     found = short_names(list(gallery.values()))

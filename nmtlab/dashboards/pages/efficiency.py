@@ -86,6 +86,7 @@ class EfficiencyPage(Page):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._names: dict[str, str] = {}
         self._stored = self._found = self._each = self._shown = self._times = pd.DataFrame()
         self.text = widgets.Dropdown(description="Text", options=[])
         self.score = widgets.Dropdown(description="Quality", options=[("BLEU", "bleu")])
@@ -160,7 +161,6 @@ class EfficiencyPage(Page):
         if stored.equals(self._stored) and times.equals(self._times):
             return ()
         self._stored, self._found, self._times = stored, medians(stored), times
-        self._names = self._short_names()
         offer(self.text, tuple(dict.fromkeys(_place(line) for line in self._found.itertuples())))
         return ("text",)
 
@@ -189,6 +189,7 @@ class EfficiencyPage(Page):
             systems = over_seeds(self._each)
             keys = pd.Index([_key(line) for line in systems.itertuples()])
             self._shown = marked(systems, self.cost.value, self.score.value).set_index(keys)
+            self._names = self._short_names(systems[systems["engine"] != "echo"])
 
     def _list(self) -> None:
         if len(self._shown):
@@ -225,9 +226,8 @@ class EfficiencyPage(Page):
         self.ratios.say(f"Against {base}: {fastest_within(alike, _LOSSES, SCORES[score])}.")
         self.faster.show(_ratios(found, SCORES[score]))
 
-    def _short_names(self) -> dict[str, str]:
-        """Return what each system is called, by its name in the figure; its full name if a run is not here."""
-        systems = over_seeds(self._found[self._found["engine"] != "echo"])
+    def _short_names(self, systems: pd.DataFrame) -> dict[str, str]:
+        """Return what some systems are called, by their names; those whose runs are not here keep theirs."""
         runs: dict[str, Run] = {}
         for name, one in zip(systems["run"], systems["first"], strict=True):
             with suppress(NmtlabError):
