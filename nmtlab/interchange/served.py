@@ -207,6 +207,8 @@ def check_search(settings: SearchSettings) -> None:
     for field, without in _UNSERVED.items():
         if getattr(settings, field):
             raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")
+    if settings.score == "bounded-reward":
+        raise RecipeError("search.score = 'bounded-reward': CTranslate2 does not search like that", "choose another")
     if settings.attention_temperature != 1:
         raise RecipeError("search.attention_temperature: CTranslate2 does not search like that", "set it to 1")
 
