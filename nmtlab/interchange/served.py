@@ -197,7 +197,7 @@ def check_served(run: Run, search: SearchSettings) -> TransformerSettings:
 
 _UNSERVED = {
     "coverage": "0", "replace_unknown": "false", "prune_below": "0", "per_parent": "0", "shortlist_translations": "0",
-    "block_ngrams": "0",
+    "block_ngrams": "0", "int8": "false",
 }  # fmt: skip
 """Settings of a search that CTranslate2 lacks, and their values without it."""
 

@@ -69,6 +69,8 @@ class Recipe(Section):
                 raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
         if self.search.attention_temperature != 1 and not (self.model.neural and self.model.attends):
             raise ValueError("search.attention_temperature is of attention, which the model does not have; set it to 1")
+        if self.search.int8 and not self.model.clips:
+            raise ValueError("search.int8 rounds clipped inputs, but model.clip_inputs is 0; set it to false")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
         if self.search.block_ngrams and (not self.model.neural or self.model.plans_length):

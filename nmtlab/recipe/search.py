@@ -45,6 +45,9 @@ class SearchSettings(Section):
     attention_temperature: float = Field(1.0, gt=0)
     """Divides the scores of attention to the source before their softmax: above 1 blurs it, below 1 sharpens it."""
 
+    int8: bool = False
+    """Round what is multiplied to the 255 values of 8-bit integers, in a model that clips it (model.clip_inputs)."""
+
     block_ngrams: int = Field(0, ge=0, le=100)
     """Beams never write an n-gram of so many tokens twice in a translation (0: they may; 3 is usual)."""
 
