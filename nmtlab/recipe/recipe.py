@@ -239,7 +239,8 @@ def _blank_problem(recipe: Recipe) -> str:
     field = "corpus.blank_source"
     if not recipe.model.neural:
         return f"{field} is for neural models alone; leave it out"
-    if not recipe.text.joint and all(corpus.blank_source for corpus in trained):
+    learns_types = not (recipe.text.joint or recipe.transfer.continued)
+    if learns_types and all(corpus.blank_source for corpus in trained):
         return f"{field} leaves no text to learn source types from; set text.joint to true"
     if len({corpus.target for corpus in trained if corpus.target}) > 1 and recipe.text.target_tag == "source":
         return f"{field}: a blank sentence cannot name one of several target languages; leave the others out"
