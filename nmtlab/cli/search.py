@@ -128,8 +128,8 @@ def beam_sweep(
     """Translate with larger and larger beams, and report BLEU, lengths and empty translations.
 
     With --split dev, --gammas tunes the word reward, and --alphas the strength of length normalisation; --learn-gamma
-    finds the reward by which translations are as long as the references, a row for each value on the way. Results are
-    stored with the run: after Ctrl-C, the same command resumes with the next value.
+    finds the reward by which translations have as many tokens as the references, a row for each value on the way.
+    Results are stored with the run: after Ctrl-C, the same command resumes with the next value.
     """
     learned = {"--learn-gamma": "0" if learn_gamma else ""}
     options = {"--beams": beams, "--alphas": alphas, "--gammas": gammas, "--lengths": lengths, **learned}
@@ -153,6 +153,7 @@ def beam_sweep(
         found.insert(0, field, values)
     _report(found, csv, opened, text, split)
     shown = [(field.replace("beam_size", "beam"), field, "{:g}"), ("BLEU", "bleu", "{:.2f}")]
+    shown += [("tokens lacking", "gap", "{:.2f}")] if learn_gamma else []
     shown += [("length", "length_ratio", "{:.3f}"), ("empty", "empty", "{:.1%}"), ("cut off", "cut_off", "{:.1%}")]
     sentences = found["sentences"].iloc[0]
     how = described(opened, search) if field == "beam_size" else f"beam {search.beam_size}, {needed or 'planned'}"

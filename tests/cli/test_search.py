@@ -71,6 +71,7 @@ def test_the_reward_of_a_word_is_learned_from_the_lengths_with_a_row_for_each_st
     asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "4", "--csv", tmp_path / "path.csv"]
     said = nmtlab("beam-sweep", "whole", *asked, "--learn-gamma", "2", "--set", "search.gamma=0.5")
     assert (said.code, said.err) == (0, "")
+    assert "tokens lacking" in " ".join(said.out.split())
     found = pd.read_csv(tmp_path / "path.csv")
     assert found["gamma"].tolist()[:2] == pytest.approx([0.5, 0.5 + 0.2 * found["gap"][0]])
     assert len(found) == 3
