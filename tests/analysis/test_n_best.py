@@ -3,6 +3,8 @@
 import json
 import math
 import shutil
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -53,6 +55,21 @@ def back(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
     """A run from English into German."""
     corpus = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
     return train("back", tiny_recipe, corpus, Workspace(tmp_path_factory.mktemp("back")))
+
+
+@pytest.fixture(scope="module")
+def families(listed, tiny_corpus, tiny_recipe, tmp_path_factory) -> Callable[[str], Run]:
+    """Return what makes a run of a family, of which the recurrent one attends to no EOS."""
+    changes = {"model.family": "rnn", "model.d_model": 8, "training.max_evaluations": 1}
+
+    @cache
+    def made(family: str) -> Run:
+        if family == "transformer":
+            return listed
+        workspace = Workspace(tmp_path_factory.mktemp(family))
+        return train(family, tiny_recipe.with_changes(changes), tiny_corpus, workspace)
+
+    return made
 
 
 def test_a_list_has_what_the_beam_finds_with_its_probabilities(run, tiny_corpus):
@@ -135,7 +152,9 @@ def test_the_lexicon_of_the_run_scores_the_pieces_of_source_and_candidate(run, t
 
 
 @pytest.mark.parametrize("form", ["wu", "li"])
-def test_coverage_of_candidates_is_what_a_search_that_scores_it_adds(run, tiny_corpus, form):
+@pytest.mark.parametrize("family", ["transformer", "rnn"])
+def test_coverage_of_candidates_is_what_a_search_that_scores_it_adds(families, tiny_corpus, form, family):
+    run = families(family)
     search = SEARCH.model_copy(update={"coverage": 0.3, "coverage_form": form, "coverage_floor": 0.05})
     lists = n_best_lists(run, tiny_corpus, **{**ASKED, "search": search}, coverage=True)
     assert lists.features == ("log-prob", "length", "chrf", "coverage-wu", "coverage-li", "covered")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import ATTENDS, DECODING, check_needs, in_direction
@@ -23,7 +24,7 @@ from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
 from nmtlab.search.attention import last_layer
-from nmtlab.search.forced import forced_decode_all
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.rerank import best_candidates, tuned_weights
 from nmtlab.search.scores import coverage_penalty
@@ -221,17 +222,26 @@ def covered(
     system = open_model(in_direction(run, corpus), machine=machine)
     forms = [(search or run.recipe.search).model_copy(update={"coverage_form": form}) for form in ("wu", "li")]
     for line, texts in list(listed.groupby("line", sort=False)["text"])[start:]:
-        ids = [system.pipeline.source_ids(sources[line - 1])] * len(texts)
-        found = dict(forced_decode_all(system.model, ids, system.pipeline.encode_target(texts.tolist())))
-        attention = [last_layer(found[place].attention).mean(0) for place in range(len(texts))]
-        blank = is_blank(sources[line - 1])
-        yield [dict.fromkeys(COVERAGE, 0.0) if blank else _coverage_of(one, forms) for one in attention]
+        if is_blank(sources[line - 1]):
+            yield [dict.fromkeys(COVERAGE, 0.0)]
+            continue
+        source = torch.tensor([system.pipeline.source_ids(sources[line - 1])], device=system.model.device)
+        target = torch.from_numpy(pad(system.pipeline.encode_target(texts.tolist()))).to(source.device)
+        with torch.inference_mode():
+            memory = system.model.encode(source)
+        found = forced_decode(system.model, memory.select(torch.zeros_like(target[:, 0])), target)
+        mask = memory.mask[0].cpu()
+        yield [_coverage_of(last_layer(one.attention).mean(0), mask, forms) for one in found]
 
 
-def _coverage_of(attention: np.ndarray, forms: Sequence[SearchSettings]) -> Row:
-    """Return the features of a candidate, given the attention of each target token to each source token."""
+def _coverage_of(attention: np.ndarray, mask: Tensor, forms: Sequence[SearchSettings]) -> Row:
+    """Return the features of a candidate, given the attention of each target token to each source token.
+
+    Args:
+        mask: (S,) bool, which source tokens can be attended to: recurrent systems leave out EOS.
+    """
     attended = torch.from_numpy(attention.sum(0, dtype=float))
-    soft = [coverage_penalty(form, attended, torch.ones_like(attended, dtype=torch.bool)).item() for form in forms]
+    soft = [coverage_penalty(form, attended, mask).item() for form in forms]
     hard = len(set(attention[:-1].argmax(1).tolist()) - {len(attended) - 1})
     return dict(zip(COVERAGE, (*soft, float(hard)), strict=True))
 
