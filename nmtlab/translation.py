@@ -131,7 +131,8 @@ class Translator(Generic[ModelT]):
         self, model: ModelT, pipeline: Pipeline, settings: SearchSettings, lexicon: LexicalTable | None = None
     ) -> None:
         temperature = settings.attention_temperature
-        self.model = model if model.attention_temperature == temperature else model.tempered(temperature)
+        model = model if model.attention_temperature == temperature else model.tempered(temperature)
+        self.model = model.in_int8() if settings.int8 else model
         self.pipeline = pipeline.with_length_bin(settings.length_bin)
         self.settings = settings
         self.lexicon = lexicon

@@ -97,6 +97,9 @@ def rerank(
         bool,
         typer.Option("--lexicon", help="Add log p(candidate | source) by the run's lexicon ('nmtlab runs align')."),
     ] = False,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Add how much of the source is attended to, in three ways.")
+    ] = False,
     tune: Annotated[str, typer.Option(metavar="SPLIT", help="Split to tune the weights on. (default: dev)")] = "",
     metric: Annotated[
         Literal["bleu", "chrf"] | None, typer.Option(help="Corpus score that tuning maximises. (default: bleu)")
@@ -105,8 +108,7 @@ def rerank(
         str,
         typer.Option(
             metavar="FEATURE=NUMBER,...",
-            help="Weights of log-prob, length, chrf, channel, second, blank, lexicon and language-model, instead of "
-            "tuning; 0 if left out, log-prob 1.",
+            help="Weights of the features, by their names, instead of tuning; 0 if left out, log-prob 1.",
         ),
     ] = "",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write the translations to.")] = None,
@@ -122,8 +124,10 @@ def rerank(
     The features of a candidate: log-prob, its log-probability; length, in tokens with the end; chrf, the expected chrF
     in the list; channel and second, log-probabilities by other runs; blank and language-model, those of the translation
     alone, by a run that has learned from blank sources and by an n-gram model; lexicon, its log-probability by the
-    lexicon of the run. The oracle takes the candidate with the highest chrF with the reference: it shows how much there
-    is to gain. N-best lists are stored with the run, so that other weights take no decoding.
+    lexicon of the run; coverage-wu and coverage-li, coverage of the source as in a search's score, and covered, the
+    number of source tokens to which some token attends most. The oracle takes the candidate with the highest chrF with
+    the reference: it shows how much there is to gain. N-best lists are stored with the run, so that other weights take
+    no decoding.
     """
     workspace = Workspace.find()
     opened = open_run(run, workspace)
@@ -134,6 +138,7 @@ def rerank(
     scored = text_of_split(text, split)
     more = {
         "channel": channel, "second": with_, "blank": blank, "lexicon": lexicon, "language-model": language_model,
+        **dict.fromkeys(("coverage-wu", "coverage-li", "covered"), coverage),
     }  # fmt: skip
     given = _weights(weights, [name for name, asked in more.items() if asked])
     if given and (tune or metric):
@@ -143,7 +148,8 @@ def rerank(
     if tuned_on:
         text_of_split(text, tuned_on)  # which may refuse, before the translation
 
-    asked = opened, text, n_best, recipe, back, second, alone, lexicon, _learned(language_model, opened, workspace)
+    learned = _learned(language_model, opened, workspace)
+    asked = opened, text, n_best, recipe, back, second, alone, lexicon, coverage, learned
     lists = _lists(split, *asked)
     used = given or _lists(tuned_on, *asked).tuned(metric or "bleu")
     warnings = [overlap_warning(opened, text, split)]
@@ -163,6 +169,7 @@ _ADDED_BY = {
     "second": "--with RUN",
     "blank": "--blank RUN",
     "lexicon": "--lexicon",
+    **dict.fromkeys(("coverage-wu", "coverage-li", "covered"), "--coverage"),
     "language-model": "--language-model FILE",
 }
 
@@ -222,6 +229,7 @@ def _lists(
     second: Run | None,
     blank: Run | None,
     lexicon: bool,
+    coverage: bool,
     language_model: "LanguageModel | None",
 ) -> "Lists":
     from nmtlab.analysis.search.n_best import n_best_lists  # after the names are checked: it loads torch
@@ -229,7 +237,7 @@ def _lists(
     with sentence_bar(text.count(split), split) as bar:
         return n_best_lists(
             run, text, split, size, recipe.search, back, second, bar.update, recipe.machine,
-            language_model=language_model, blank=blank, lexicon=lexicon,
+            language_model=language_model, blank=blank, lexicon=lexicon, coverage=coverage,
         )  # fmt: skip
 
 

@@ -2,12 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
-from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, described, sweep, varied
+from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, described, learned_reward, sweep, varied
 from nmtlab.analysis.search.length_baselines import length_models
 from nmtlab.analysis.search.planned_lengths import PLANNED_LENGTHS, length_calibration
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, by_reference_length, error_rates
@@ -28,6 +28,7 @@ from nmtlab.cli.options import (
 from nmtlab.cli.tables import print_frame, print_table
 from nmtlab.errors import NmtlabError
 from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.recipe.search import Score as Form
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -39,7 +40,7 @@ SampleSize = Annotated[
     int | None, typer.Option("--sample", min=1, help="Use a sample of this many sentences. (default: all)")
 ]
 Score = Annotated[
-    Literal["log-prob", "average", "length-normalised", "word-reward"] | None,
+    Form | None,
     typer.Option(
         help="Score to maximise; set alpha, gamma and coverage by --set search.alpha=... (default: log-prob)",
         show_default=False,
@@ -111,6 +112,9 @@ def beam_sweep(
     beams: Annotated[str, typer.Option(help="Beam sizes. (default: 1,2,4,8,12,16,32,64,100,200)")] = "",
     alphas: Annotated[str, typer.Option(help="Values of alpha to sweep at a single beam size.")] = "",
     gammas: Annotated[str, typer.Option(help="Values of gamma to sweep at a single beam size.")] = "",
+    learn_gamma: Annotated[
+        int, typer.Option(min=0, metavar="UPDATES", help="Learn gamma from how much too short translations are.")
+    ] = 0,
     lengths: Annotated[
         str, typer.Option(help="Numbers of lengths to try at a single beam size, for a run that plans lengths.")
     ] = "",
@@ -123,23 +127,33 @@ def beam_sweep(
 ) -> None:
     """Translate with larger and larger beams, and report BLEU, lengths and empty translations.
 
-    With --split dev, --gammas tunes the word reward, and --alphas the strength of length normalisation. Results are
-    stored with the run: after Ctrl-C, the same command resumes with the next value.
+    With --split dev, --gammas tunes the word reward, and --alphas the strength of length normalisation; --learn-gamma
+    finds the reward by which translations have as many tokens as the references, a row for each value on the way.
+    Results are stored with the run: after Ctrl-C, the same command resumes with the next value.
     """
-    field, values = _swept({"--beams": beams, "--alphas": alphas, "--gammas": gammas, "--lengths": lengths}, beam)
+    learned = {"--learn-gamma": "0" if learn_gamma else ""}
+    options = {"--beams": beams, "--alphas": alphas, "--gammas": gammas, "--lengths": lengths, **learned}
+    field, values = _swept(options, beam)
     needed = {"alpha": "length-normalised", "gamma": "word-reward"}.get(field)
+    if field == "gamma" and score == "bounded-reward":
+        needed = score
     if needed and score not in (None, needed):
         raise NmtlabError(f"--{field}s: the score {score} has no {field}", f"leave --score out, or give {needed}")
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, needed or score)
     if field == "length_candidates" and not opened.recipe.model.plans_length:
         raise NmtlabError(f"--lengths: run {run!r} plans no lengths", "choose a run of the recipe 'planned'")
     searches = varied(search, field, values)
-    with sentence_bar(len(searches) * _drawn(text, split, sample)) as bar:
-        found = sweep(opened, text, searches, split, sample, bar.update, machine)
+    with sentence_bar((len(searches) + learn_gamma) * _drawn(text, split, sample)) as bar:
+        more: dict[str, Any] = {"split": split, "sample": sample, "on_progress": bar.update, "machine": machine}
+        if learn_gamma:
+            found = learned_reward(opened, text, learn_gamma, search=search, **more)
+        else:
+            found = sweep(opened, text, searches, **more)
     if field not in found:
         found.insert(0, field, values)
     _report(found, csv, opened, text, split)
     shown = [(field.replace("beam_size", "beam"), field, "{:g}"), ("BLEU", "bleu", "{:.2f}")]
+    shown += [("tokens lacking", "gap", "{:.2f}")] if learn_gamma else []
     shown += [("length", "length_ratio", "{:.3f}"), ("empty", "empty", "{:.1%}"), ("cut off", "cut_off", "{:.1%}")]
     sentences = found["sentences"].iloc[0]
     how = described(opened, search) if field == "beam_size" else f"beam {search.beam_size}, {needed or 'planned'}"
@@ -187,7 +201,7 @@ def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]
     option = given[0] if given else "--beams"
     known: dict[str, tuple[str, type[float], float]] = {
         "--beams": ("beam_size", int, 1), "--alphas": ("alpha", float, 0), "--gammas": ("gamma", float, -math.inf),
-        "--lengths": ("length_candidates", int, 1),
+        "--lengths": ("length_candidates", int, 1), "--learn-gamma": ("gamma", float, 0),
     }  # fmt: skip
     field, kind, least = known[option]
     return field, numbers(options[option] or "1,2,4,8,12,16,32,64,100,200", kind, option, least=least)

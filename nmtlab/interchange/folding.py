@@ -29,6 +29,7 @@ _WITHOUT = {
     "decoder_history": "attention",
     "language_vectors": False,
     "adapter_width": 0,
+    "clip_inputs": 0.0,
     "embedding_share": 1.0,
     "attention_share": 1.0,
     "feed_forward_share": 1.0,

@@ -197,7 +197,7 @@ def check_served(run: Run, search: SearchSettings) -> TransformerSettings:
 
 _UNSERVED = {
     "coverage": "0", "replace_unknown": "false", "prune_below": "0", "per_parent": "0", "shortlist_translations": "0",
-    "block_ngrams": "0",
+    "block_ngrams": "0", "int8": "false",
 }  # fmt: skip
 """Settings of a search that CTranslate2 lacks, and their values without it."""
 
@@ -207,6 +207,8 @@ def check_search(settings: SearchSettings) -> None:
     for field, without in _UNSERVED.items():
         if getattr(settings, field):
             raise RecipeError(f"search.{field}: CTranslate2 does not search like that", f"set it to {without}")
+    if settings.score == "bounded-reward":
+        raise RecipeError("search.score = 'bounded-reward': CTranslate2 does not search like that", "choose another")
     if settings.attention_temperature != 1:
         raise RecipeError("search.attention_temperature: CTranslate2 does not search like that", "set it to 1")
 

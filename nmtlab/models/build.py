@@ -116,7 +116,7 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         return PreNorm(norm(), s.dropout) if s.placement == "pre" else PostNorm(norm(), s.dropout)
 
     def attention(of: Sequence[str], relative: bool = False) -> MultiHeadAttention:
-        maps = linear_maps(s.attention_share, of, s.lora_rank)
+        maps = linear_maps(s.attention_share, of, s.lora_rank, s.clip_inputs)
         return MultiHeadAttention(s.d_model, s.heads, s.dropout, maps, relative)
 
     def self_attention(of: Sequence[str]) -> MultiHeadAttention:
@@ -132,7 +132,7 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
                 return Sinusoids(s.d_model, layout)
 
     def feed_forward(of: Sequence[str]) -> FeedForward:
-        maps = linear_maps(s.feed_forward_share, of, s.lora_rank)
+        maps = linear_maps(s.feed_forward_share, of, s.lora_rank, s.clip_inputs)
         return FeedForward(s.d_model, s.d_ff, s.dropout, maps, s.activation)
 
     def adapters(of: Sequence[str]) -> Adapters | None:
@@ -145,7 +145,7 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         return EncoderLayer(self_attention(sources), feed_forward(sources), residual, adapters(sources))
 
     def average() -> AverageAttention:
-        maps = linear_maps(rank=s.lora_rank)
+        maps = linear_maps(rank=s.lora_rank, clip=s.clip_inputs)
         network = FeedForward(s.d_model, s.d_model, s.dropout, maps, s.activation) if s.average_ffn else None
         return AverageAttention(network, maps(2 * s.d_model, 2 * s.d_model) if s.average_gate else None)
 
@@ -174,7 +174,7 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         decoder=[decoder_layer() for _ in range(s.decoder_layers)],
         encoder_norm=closing_norm(),
         decoder_norm=closing_norm(),
-        output_layer=OutputLayer(_tensors(allowed), scaled=s.fixnorm and s.norm != "scale"),
+        output_layer=OutputLayer(_tensors(allowed), scaled=s.fixnorm and s.norm != "scale", clip=s.clip_inputs),
         dropout=s.dropout,
         language_vectors=s.language_vectors,
         language_codes=text.languages,

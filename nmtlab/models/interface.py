@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from nmtlab.errors import RunError
 from nmtlab.models.several import Joint
+from nmtlab.nn.clipped import ProductInput
 from nmtlab.nn.matrix_tree import Heads
 from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
@@ -276,6 +277,14 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
         """
         raise RunError("the model: its attention has no temperature", "set search.attention_temperature to 1")
 
+    def in_int8(self) -> Self:
+        """Return the model with what it multiplies rounded as 8-bit integers would.
+
+        Raises:
+            RunError: it does not clip what it multiplies.
+        """
+        raise RunError("the model: does not clip what it multiplies", "set search.int8 to false")
+
 
 class Trainable(nn.Module, SourceModel[MemoryT]):
     """What a loss needs of a model, or anything else that follows its gradient."""
@@ -403,6 +412,15 @@ class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspecta
     def tempered(self, temperature: float) -> Self:
         twin = copy.copy(self)
         twin.attention_temperature = temperature
+        return twin
+
+    def in_int8(self) -> Self:
+        twin = copy.deepcopy(self)
+        inputs = [module for module in twin.modules() if isinstance(module, ProductInput)]
+        if not inputs:
+            return super().in_int8()
+        for one in inputs:
+            one.rounded = True
         return twin
 
     def check_languages(self, source: str | None = None, target: str | None = None) -> None:

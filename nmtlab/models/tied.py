@@ -30,7 +30,7 @@ class TiedModel(TranslationModel[MemoryT, StateT]):
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
         language, layer = language or self.default_languages[1], self.output_layer
-        rows = self.target_embedding.table(language=language)
+        rows = layer.clip(self.target_embedding.table(language=language))
         return OutputTable(layer.types(language), layer.allowed(rows, language), layer.allowed(layer.bias, language))
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmtlab.nn.clipped import ProductInput
 from nmtlab.nn.linear import affine
 
 WHOLE: Mapping[str, slice] = {"word": slice(None)}
@@ -56,16 +57,18 @@ class OutputLayer(OutputTypes):
     Args:
         allowed: as of `OutputTypes`.
         scaled: whether there is a learned scalar g, starting at 1; otherwise it is 1.
+        clip: c, as of `ProductInput`, to which g h and w are clipped; 0 for none.
     """
 
-    def __init__(self, allowed: Mapping[str, Tensor], scaled: bool) -> None:
+    def __init__(self, allowed: Mapping[str, Tensor], scaled: bool, clip: float = 0.0) -> None:
         super().__init__(allowed)
         self.bias = nn.Parameter(torch.zeros(len(next(iter(allowed.values())))))
         self.g = nn.Parameter(torch.ones(())) if scaled else None
+        self.clip = ProductInput(clip) if clip else nn.Identity()
 
     def scaled(self, h: Tensor) -> Tensor:
         """Return h times g, the vector that rows are multiplied by."""
-        return h if self.g is None else self.g * h
+        return self.clip(h if self.g is None else self.g * h)
 
     def forward(self, h: Tensor, rows: Tensor, bias: Tensor) -> Tensor:
         """Return logits, (..., columns), for h, (..., d_model), rows, (columns, d_model), and biases, (columns,)."""

@@ -61,6 +61,11 @@ class Family(Section):
         return 0
 
     @property
+    def clips(self) -> bool:
+        """Whether a model clips what it multiplies, so that integers can stand for it."""
+        return False
+
+    @property
     def plans_length(self) -> bool:
         """Whether a model plans lengths: its search scores by p(length) · p, whatever score is requested."""
         return False

@@ -69,6 +69,8 @@ class Recipe(Section):
                 raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
         if self.search.attention_temperature != 1 and not (self.model.neural and self.model.attends):
             raise ValueError("search.attention_temperature is of attention, which the model does not have; set it to 1")
+        if self.search.int8 and not self.model.clips:
+            raise ValueError("search.int8 rounds clipped inputs, but model.clip_inputs is 0; set it to false")
         if self.text.max_target_tokens and not self.model.neural:
             raise ValueError("text.max_target_tokens limits neural training alone; set it to 0, or use text.max_words")
         if self.search.block_ngrams and (not self.model.neural or self.model.plans_length):
@@ -237,7 +239,8 @@ def _blank_problem(recipe: Recipe) -> str:
     field = "corpus.blank_source"
     if not recipe.model.neural:
         return f"{field} is for neural models alone; leave it out"
-    if not recipe.text.joint and all(corpus.blank_source for corpus in trained):
+    learns_types = not (recipe.text.joint or recipe.transfer.continued)
+    if learns_types and all(corpus.blank_source for corpus in trained):
         return f"{field} leaves no text to learn source types from; set text.joint to true"
     if len({corpus.target for corpus in trained if corpus.target}) > 1 and recipe.text.target_tag == "source":
         return f"{field}: a blank sentence cannot name one of several target languages; leave the others out"

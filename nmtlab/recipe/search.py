@@ -6,6 +6,8 @@ from pydantic import Field, model_validator
 
 from nmtlab.recipe.section import Section
 
+Score = Literal["log-prob", "average", "length-normalised", "word-reward", "bounded-reward"]
+
 
 class SearchSettings(Section):
     """Beam search and the score of a hypothesis (thesis 3.1.3, survey 6)."""
@@ -13,14 +15,17 @@ class SearchSettings(Section):
     beam_size: int = Field(4, ge=1, le=100_000)
     """Hypotheses kept at each step; 1 is greedy search."""
 
-    score: Literal["log-prob", "average", "length-normalised", "word-reward"] = "length-normalised"
-    """log p; log p / |y|; log p / ((5+|y|)/6)^alpha; log p + gamma |y|."""
+    score: Score = "length-normalised"
+    """log p; log p / |y|; log p / ((5+|y|)/6)^alpha; log p + gamma |y|; log p + gamma min(|y|, reward_ratio |x|)."""
 
     alpha: float = Field(0.6, ge=0)
     """Exponent of length normalisation."""
 
     gamma: float = 0.0
     """Reward per target token."""
+
+    reward_ratio: float = Field(1.0, gt=0)
+    """Target tokens per source token up to which bounded-reward rewards them; both lengths count EOS."""
 
     coverage: float = Field(0.0, ge=0)
     """Weight of the coverage penalty."""
@@ -39,6 +44,9 @@ class SearchSettings(Section):
 
     attention_temperature: float = Field(1.0, gt=0)
     """Divides the scores of attention to the source before their softmax: above 1 blurs it, below 1 sharpens it."""
+
+    int8: bool = False
+    """Round what is multiplied to the 255 values of 8-bit integers, in a model that clips it (model.clip_inputs)."""
 
     block_ngrams: int = Field(0, ge=0, le=100)
     """Beams never write an n-gram of so many tokens twice in a translation (0: they may; 3 is usual)."""

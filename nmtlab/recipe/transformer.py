@@ -95,6 +95,9 @@ class TransformerSettings(Family):
     lora_rank: int = Field(0, ge=0, le=65_536)
     """Rank of the changes B A of attention and feed-forward maps that alone are trained (LoRA); 0: none."""
 
+    clip_inputs: float = Field(0.0, ge=0)
+    """Clip what is multiplied, activations and weights, to [-c, c], for 8-bit integers to stand for it (0: none)."""
+
     copy_head: bool = False
     """Mix copies of the source types that the last layer attends to into what is generated; needs joint types."""
 
@@ -138,6 +141,10 @@ class TransformerSettings(Family):
         return self.lora_rank
 
     @property
+    def clips(self) -> bool:
+        return self.clip_inputs > 0
+
+    @property
     def plans_length(self) -> bool:
         return self.plan_length
 
@@ -148,11 +155,14 @@ class TransformerSettings(Family):
         if self.d_model % self.heads:
             raise ValueError(f"heads is {self.heads}, which does not divide d_model {self.d_model}; choose a divisor")
         self._check_shares()
-        if self.lora_rank and min(self.attention_share, self.feed_forward_share) < 1:
-            raise ValueError(
-                "lora_rank needs maps that all languages share; set attention_share and "
-                "feed_forward_share to 1, or lora_rank to 0"
-            )
+        for field in ("lora_rank", "clip_inputs"):
+            if getattr(self, field) and min(self.attention_share, self.feed_forward_share) < 1:
+                raise ValueError(
+                    f"{field} needs maps that all languages share; set attention_share and "
+                    f"feed_forward_share to 1, or {field} to 0"
+                )
+        if self.lora_rank and self.clip_inputs:
+            raise ValueError("lora_rank changes weights after they are clipped by clip_inputs; set one of them to 0")
         if self.copy_head and self.plan_length:
             raise ValueError("copy_head copies EOS too, which plan_length does without; remove one of them")
         if self.plan_length and self.positions in ("relative", "none"):

@@ -18,7 +18,13 @@ from nmtlab.search.attention import last_layer
 from nmtlab.search.blocking import without_repeats
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.scores import coverage_penalty, highest_coverage, hypothesis_score, length_limit, optimistic_bound
+from nmtlab.search.scores import (
+    coverage_penalty,
+    highest_coverage,
+    hypothesis_score,
+    length_limit,
+    optimistic_bound,
+)
 from nmtlab.search.topk import stable_topk
 from nmtlab.search.tree import TreeStep, attention_of, record_step
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD
@@ -39,6 +45,7 @@ class BeamState:
     score: Tensor  # (B, K)
     finished: Tensor  # (B, K) ended, or empty
     attended: Tensor | None  # (B, K, S) sum of attention so far, if the score has a coverage penalty
+    source: Tensor | None  # (B, 1) tokens of the source, EOS included, if the score may need it
 
     def keep(self, sentences: Tensor) -> "BeamState":
         """Return the beam of some of its sentences."""
@@ -102,6 +109,7 @@ def start_beam(
     """Return the beam of a batch before the first token; arguments as of `beam_search`."""
     limit = length_limit(model, memory, settings.extra_length).unsqueeze(1).clamp_min(constraints.min_length())
     beam = first_beam(limit, torch.zeros(limit.shape, device=limit.device))
+    beam = replace(beam, source=memory.lengths.unsqueeze(1) + 1)
     if settings.coverage:
         beam = replace(beam, attended=torch.zeros_like(memory.mask, dtype=torch.float32).unsqueeze(1))
     return beam
@@ -124,6 +132,7 @@ def first_beam(limit: Tensor, log_prob: Tensor) -> BeamState:
         score=log_prob,
         finished=nothing.bool(),
         attended=None,
+        source=None,
     )
 
 
@@ -206,7 +215,8 @@ def _advance(
         penalty = (
             coverage_penalty(settings, attended, source_mask.unsqueeze(1)).unsqueeze(-1).expand_as(token).flatten(1)
         )
-    score = hypothesis_score(settings, log_prob, length, penalty).masked_fill(log_prob == -math.inf, -math.inf)
+    score = hypothesis_score(settings, log_prob, length, penalty, beam.source)
+    score = score.masked_fill(log_prob == -math.inf, -math.inf)
     score, best = beam.best(score, settings.beam_size)
 
     columns = token.shape[-1]
@@ -233,7 +243,7 @@ def _terminated(beam: BeamState, source_mask: Tensor, sources: int, settings: Se
     """Return which sentences, (B,), are done: no open hypothesis can still enter their n best."""
     finished_scores = torch.where(beam.finished, beam.score, -math.inf)
     threshold = finished_scores.sort(dim=1, descending=True).values[:, min(n_best, finished_scores.shape[1]) - 1]
-    upper_bound = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit)
+    upper_bound = optimistic_bound(settings, beam.log_prob, beam.length, beam.limit, beam.source)
     if settings.coverage:
         most = sources * beam.limit  # a token can have an attention to each source
         upper_bound = upper_bound + settings.coverage * highest_coverage(settings, most, source_mask.unsqueeze(1))

@@ -93,6 +93,7 @@ def _rescored(
     target = torch.from_numpy(pad([(*h.tokens, EOS) for h in hypotheses])).to(memory.lengths.device)
     forced = forced_decode(model, memory, target, language)
     mask = _attended_tokens(memory)[0].cpu()
+    source = memory.lengths[0].cpu() + 1
     rescored = []
     for hypothesis, decoding in zip(hypotheses, forced, strict=True):
         length = len(hypothesis.tokens) + hypothesis.finished
@@ -101,7 +102,7 @@ def _rescored(
         if settings.coverage:
             attended = torch.from_numpy(last_layer(decoding.attention)[:, :length].mean(0).sum(0))
             penalty = coverage_penalty(settings, attended, mask)
-        score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty).item()
+        score = hypothesis_score(settings, log_prob, torch.tensor(length), penalty, source).item()
         kept = hypothesis.attention if record else None
         rescored.append(replace(hypothesis, log_prob=log_prob.item(), score=score, attention=kept))
     return rescored

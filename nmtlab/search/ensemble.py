@@ -92,6 +92,10 @@ class Ensemble(Searchable[_Memories, _States]):
         """Return the ensemble of the same models at a temperature of attention."""
         return Ensemble([model.tempered(temperature) for model in self.models], self.mean)
 
+    def in_int8(self) -> "Ensemble":
+        """Return the ensemble of the same models in 8-bit integers."""
+        return Ensemble([model.in_int8() for model in self.models], self.mean)
+
     @property
     def device(self) -> torch.device:
         """The device of the first model."""

@@ -95,6 +95,7 @@ class ExactSearch:
             )
         self._model, self._memory, self._settings, self._language = model, memory, settings, language
         self._limit = int(length_limit(model, memory, settings.extra_length))
+        self._source = memory.lengths + 1
         self._levels: list[_Level] | None = None
         self.expansions = 0
         self.best: Hypothesis | None = None
@@ -134,7 +135,8 @@ class ExactSearch:
     def _upper_bound(self, log_probs: Tensor, length: int) -> Tensor:
         """Return the best scores that open hypotheses of `length` tokens can still reach."""
         lengths = torch.full_like(log_probs, length)
-        return optimistic_bound(self._settings, log_probs, lengths, torch.full_like(log_probs, self._limit))
+        limits = torch.full_like(log_probs, self._limit)
+        return optimistic_bound(self._settings, log_probs, lengths, limits, self._source)
 
     def _continue(self, state: State, tokens: Tensor, log_prob: Tensor) -> _Level:
         """Expand hypotheses, (K, t) and (K,): keep the best finished one, return the promising open ones."""
@@ -167,4 +169,5 @@ class ExactSearch:
         self.best = Hypothesis(tokens, log_prob.item(), score, finished=True)
 
     def _score(self, log_prob: Tensor, length: int) -> Tensor:
-        return hypothesis_score(self._settings, log_prob, torch.full_like(log_prob, length))
+        lengths = torch.full_like(log_prob, length)
+        return hypothesis_score(self._settings, log_prob, lengths, source=self._source)

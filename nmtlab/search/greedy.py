@@ -202,7 +202,7 @@ def _longer(model: Searchable, rows: _Rows, settings: SearchSettings) -> _Rows:
 def _results(rows: _Rows, ended: Tensor, settings: SearchSettings) -> dict[int, SearchResult]:
     """Return the results of some rows, (n,), by the index of their sentence."""
     length, log_prob = rows.length[ended], rows.log_prob[ended]
-    scores = hypothesis_score(settings, log_prob, length).tolist()
+    scores = hypothesis_score(settings, log_prob, length, source=rows.source_length[ended]).tolist()
     columns = (rows.sentence[ended], rows.tokens[ended, 1:], length, log_prob)
     found = {}
     for number, tokens, n, total, score in zip(*(column.tolist() for column in columns), scores, strict=True):

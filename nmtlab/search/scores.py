@@ -9,12 +9,17 @@ import math
 import torch
 from torch import Tensor
 
+from nmtlab.errors import RecipeError
 from nmtlab.models.interface import MemoryT, SourceModel
 from nmtlab.recipe.search import SearchSettings
 
 
 def hypothesis_score(
-    settings: SearchSettings, log_prob: Tensor, length: Tensor, coverage: Tensor | None = None
+    settings: SearchSettings,
+    log_prob: Tensor,
+    length: Tensor,
+    coverage: Tensor | None = None,
+    source: Tensor | None = None,
 ) -> Tensor:
     """Return the score of hypotheses that a search maximises.
 
@@ -23,8 +28,9 @@ def hypothesis_score(
         log_prob: log p(y | x), any shape.
         length: |y|, broadcastable to `log_prob`, from 1.
         coverage: from `coverage_penalty`, broadcastable to `log_prob`; required if the coverage weight is not 0.
+        source: |x|, EOS included, broadcastable to `log_prob`; a bounded reward (Yang et al. 2018) needs it.
     """
-    score = _scored(settings, log_prob, length)
+    score = _scored(settings, log_prob, length, source)
     return score if coverage is None else score + settings.coverage * coverage
 
 
@@ -41,11 +47,14 @@ def formula(settings: SearchSettings, plans_length: bool = False) -> str:
         "average": "log p / length",
         "length-normalised": f"log p / ((5 + length) / 6)^{settings.alpha:g}",
         "word-reward": f"log p + {settings.gamma:g} length",
+        "bounded-reward": f"log p + {settings.gamma:g} min(length, {settings.reward_ratio:g} source length)",
     }[settings.score]
     return score + (f" + {settings.coverage:g} coverage" if settings.coverage else "")
 
 
-def optimistic_bound(settings: SearchSettings, log_prob: Tensor, length: Tensor, limit: Tensor) -> Tensor:
+def optimistic_bound(
+    settings: SearchSettings, log_prob: Tensor, length: Tensor, limit: Tensor, source: Tensor | None = None
+) -> Tensor:
     """Return an upper bound on the score that an open hypothesis can reach at any length up to the limit.
 
     log p can only fall, so the bound depends only on the best length. It is without coverage: see `highest_coverage`.
@@ -55,10 +64,11 @@ def optimistic_bound(settings: SearchSettings, log_prob: Tensor, length: Tensor,
         log_prob: log p of the tokens so far, any shape.
         length: number of tokens so far, broadcastable; the shortest translation has one more, EOS.
         limit: most tokens allowed, EOS included, broadcastable.
+        source: as of `hypothesis_score`.
     """
-    if settings.score == "word-reward" and settings.gamma < 0:
-        return _scored(settings, log_prob, torch.minimum(length + 1, limit))
-    return _scored(settings, log_prob, limit)
+    if settings.score in ("word-reward", "bounded-reward") and settings.gamma < 0:
+        return _scored(settings, log_prob, torch.minimum(length + 1, limit), source)
+    return _scored(settings, log_prob, limit, source)
 
 
 def coverage_penalty(settings: SearchSettings, attention_sum: Tensor, source_mask: Tensor) -> Tensor:
@@ -89,7 +99,7 @@ def highest_coverage(settings: SearchSettings, limit: Tensor, source_mask: Tenso
     return (positions * (limit / positions + settings.coverage_floor).log()).clamp_min(0.0)
 
 
-def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor) -> Tensor:
+def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor, source: Tensor | None) -> Tensor:
     length = length.to(log_prob.dtype)
     if settings.score == "average":
         return log_prob / length
@@ -97,6 +107,11 @@ def _scored(settings: SearchSettings, log_prob: Tensor, length: Tensor) -> Tenso
         return log_prob / ((5 + length) / 6) ** settings.alpha
     if settings.score == "word-reward":
         return log_prob + settings.gamma * length
+    if settings.score == "bounded-reward":
+        if source is None:
+            problem = "search.score = 'bounded-reward': needs the length of the source, which is not known here"
+            raise RecipeError(problem, "choose another score")
+        return log_prob + settings.gamma * torch.minimum(length, settings.reward_ratio * source.to(length))
     return log_prob
 
 

@@ -33,7 +33,7 @@ from nmtlab.workspace import Workspace
 _FREE = {
     "model": {
         "dropout", "variational", "init", "init_range", "lexicon_reads_dropped", "length_gradient", "adapter_width",
-        "lora_rank",
+        "lora_rank", "clip_inputs",
     },
     "text": {
         "max_words", "max_subwords", "max_target_tokens", "min_frequency", "unk_copy_threshold", "vocabulary_size",

@@ -1,7 +1,10 @@
 """N-best lists with features from runs: what is stored, what is read again, and what the features are."""
 
 import json
+import math
 import shutil
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from sacrebleu.metrics import CHRF
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.analysis.search.n_best import N_BEST, SCORED_BY, LanguageModel, n_best_lists
-from nmtlab.errors import CorpusError, NmtlabError
+from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.evaluation import chrf
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.language_model import NgramModel
@@ -52,6 +55,21 @@ def back(tiny_corpus, tiny_recipe, tmp_path_factory) -> Run:
     """A run from English into German."""
     corpus = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
     return train("back", tiny_recipe, corpus, Workspace(tmp_path_factory.mktemp("back")))
+
+
+@pytest.fixture(scope="module")
+def families(listed, tiny_corpus, tiny_recipe, tmp_path_factory) -> Callable[[str], Run]:
+    """Return what makes a run of a family, of which the recurrent one attends to no EOS."""
+    changes = {"model.family": "rnn", "model.d_model": 8, "training.max_evaluations": 1}
+
+    @cache
+    def made(family: str) -> Run:
+        if family == "transformer":
+            return listed
+        workspace = Workspace(tmp_path_factory.mktemp(family))
+        return train(family, tiny_recipe.with_changes(changes), tiny_corpus, workspace)
+
+    return made
 
 
 def test_a_list_has_what_the_beam_finds_with_its_probabilities(run, tiny_corpus):
@@ -131,6 +149,40 @@ def test_the_lexicon_of_the_run_scores_the_pieces_of_source_and_candidate(run, t
     for row in lists.found.to_dict("records")[::7]:
         ids = run.pipeline.source_ids(sources[row["line"] - 1])[:-1], run.pipeline.target_ids(row["text"])[:-1]
         assert [row["lexicon"]] == table.log_probs(ids[0], [ids[1]])
+
+
+@pytest.mark.parametrize("form", ["wu", "li"])
+@pytest.mark.parametrize("family", ["transformer", "rnn"])
+def test_coverage_of_candidates_is_what_a_search_that_scores_it_adds(families, tiny_corpus, form, family):
+    run = families(family)
+    search = SEARCH.model_copy(update={"coverage": 0.3, "coverage_form": form, "coverage_floor": 0.05})
+    lists = n_best_lists(run, tiny_corpus, **{**ASKED, "search": search}, coverage=True)
+    assert lists.features == ("log-prob", "length", "chrf", "coverage-wu", "coverage-li", "covered")
+    same = lists.found["length"] == [len(ids) for ids in run.pipeline.encode_target(lists.found["text"].tolist())]
+    added = (lists.found["score"] - lists.found["log-prob"]) / 0.3
+    assert same.mean() > 0.5
+    assert (lists.found[f"coverage-{form}"] - added)[same].abs().median() < 1e-3
+
+
+def test_covered_are_the_source_tokens_to_which_a_target_token_attends_most(listed, tiny_corpus):
+    lists = n_best_lists(listed, tiny_corpus, **ASKED, coverage=True)
+    sources, model = list(tiny_corpus.lines("dev", "de")), open_model(listed)
+    for row in lists.found.to_dict("records")[::5]:
+        source, target = model.pipeline.source_ids(sources[row["line"] - 1]), model.pipeline.target_ids(row["text"])
+        ((_, forced),) = forced_decode_all(model.model, [source], [target])
+        attention = forced.attention[-1].mean(0)
+        most = {max(range(len(source)), key=lambda s, one=one: one[s]) for one in attention[:-1]}
+        assert row["covered"] == sum(place < len(source) - 1 for place in most)
+        sums = [sum(one[place] for one in attention) for place in range(len(source))]
+        assert row["coverage-li"] == pytest.approx(sum(math.log(max(one, 1e-3)) for one in sums), abs=1e-5)
+        assert row["coverage-wu"] == pytest.approx(sum(math.log(max(min(one, 1), 1e-3)) for one in sums), abs=1e-5)
+
+
+def test_a_run_without_attention_cannot_say_what_it_covers(tiny_corpus, tiny_recipe, tmp_path):
+    blind = {"model.family": "rnn", "model.attention": "none", "model.d_model": 8, "training.max_evaluations": 1}
+    run = train("blind", tiny_recipe.with_changes(blind), tiny_corpus, Workspace(tmp_path))
+    with pytest.raises(RunError, match="run 'blind': it has no attention"):
+        n_best_lists(run, tiny_corpus, **ASKED, coverage=True)
 
 
 def test_a_language_model_of_no_line_is_refused(listed):

@@ -2,11 +2,22 @@
 
 import math
 import shutil
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from nmtlab.analysis.search.beams import MISSED_BY_BEAMS, SWEEPS, stored_sweeps, sweep, sweep_figure, varied
+from nmtlab.analysis.search import beams
+from nmtlab.analysis.search.beams import (
+    MISSED_BY_BEAMS,
+    SWEEPS,
+    decoded,
+    learned_reward,
+    stored_sweeps,
+    sweep,
+    sweep_figure,
+    varied,
+)
 from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
@@ -73,6 +84,32 @@ def test_a_sweep_has_four_panels_with_a_colour_for_each_way_and_a_dash_for_each_
     assert list(measured.data[8].y) == [0.8, 0.5]
     crowded = sweep_figure(outcomes.assign(beam_size=[1, 12, 16, 32]))
     assert list(crowded.layout.xaxis.ticktext) == ["1", "12", "32"]
+
+
+@pytest.mark.parametrize("score", ["word-reward", "bounded-reward"])
+def test_the_reward_is_learned_by_the_published_update_from_decoded_and_wanted_lengths(run, tiny_corpus, score):
+    search = LOG_PROB.model_copy(update={"score": score, "gamma": -1.0, "reward_ratio": 5.0})
+    found = learned_reward(run, tiny_corpus, 4, "dev", search, rate=0.3)
+    references = [run.pipeline.target_ids(line)[:-1] for line in tiny_corpus.lines("dev", "en")]
+    gamma, rate, before = -1.0, 0.3, 0.0
+    for row in found.itertuples():
+        assert row.gamma == pytest.approx(gamma)
+        made = decoded(run, tiny_corpus, "dev", search.model_copy(update={"gamma": gamma}))
+        lacking = [len(y) - n for y, n in zip(references, made["length"], strict=True)]
+        gap = sum(lacking) / len(lacking)
+        assert row.gap == pytest.approx(gap)
+        rate = rate / 2 if gap * before < 0 else rate
+        gamma, before = gamma + rate * gap, gap
+    assert len(found) == 5
+    assert abs(found["gap"].iloc[-1]) < abs(found["gap"].iloc[0])
+
+
+def test_a_reward_by_which_lengths_are_right_stays(run, tiny_corpus, monkeypatch):
+    lengths = [len(ids) - 1 for ids in run.pipeline.encode_target(list(tiny_corpus.lines("dev", "en")))]
+    right = decoded(run, tiny_corpus, "dev", LOG_PROB).assign(length=lengths)
+    monkeypatch.setattr(beams, "DECODED", SimpleNamespace(of=lambda *asked, **more: right))
+    found = learned_reward(run, tiny_corpus, 3, "dev", LOG_PROB.model_copy(update={"gamma": 0.7}))
+    assert found["gamma"].tolist() == [0.7] * 4
 
 
 def test_a_sweep_is_shown_once_it_was_made(run, tiny_corpus):

@@ -38,6 +38,11 @@ def test_a_language_model_of_a_file_or_of_the_training_text_is_a_feature(nmtlab,
     assert answers[0] == answers[1]
 
 
+def test_coverage_adds_three_features(nmtlab, data):
+    found = Reranking.model_validate_json(nmtlab(*ASKED, "--metric", "chrf", "--json", "--coverage").out)
+    assert list(found.weights) == ["log-prob", "length", "chrf", "coverage-wu", "coverage-li", "covered"]
+
+
 def test_of_lists_of_one_candidate_nothing_can_change_and_that_is_said(nmtlab, data):
     said = nmtlab(*ASKED[:-4], "--n-best", "1", "--set", "search.beam_size=1", "--weights", "length=9", "--json")
     found = Reranking.model_validate_json(said.out, strict=True)
@@ -56,6 +61,7 @@ def test_of_lists_of_one_candidate_nothing_can_change_and_that_is_said(nmtlab, d
         (["--blank", "whole"], "run 'whole': is a language model of no language, but the candidates are in en; train"),
         (["--lexicon"], "run 'whole': has no lexicon; align its training text first: nmtlab runs align whole"),
         (["--weights", "lexicon=1"], "--weights lexicon=1: the candidates lack it; add --lexicon"),
+        (["--weights", "covered=1"], "--weights covered=1: the candidates lack it; add --coverage"),
         (["--weights", "blank=1"], "--weights blank=1: the candidates lack it; add --blank RUN"),
         (["--weights", "language-model=1"], "the candidates lack it; add --language-model FILE"),
         (

@@ -67,10 +67,23 @@ def test_the_reward_of_a_word_is_swept_with_one_beam(nmtlab, data, tiny_corpus, 
     assert found["length_ratio"].is_monotonic_increasing
 
 
+def test_the_reward_of_a_word_is_learned_from_the_lengths_with_a_row_for_each_step(nmtlab, data, tiny_corpus, tmp_path):
+    asked = ["--corpus", tiny_corpus.folder, "--split", "dev", "--sample", "4", "--csv", tmp_path / "path.csv"]
+    said = nmtlab("beam-sweep", "whole", *asked, "--learn-gamma", "2", "--set", "search.gamma=0.5")
+    assert (said.code, said.err) == (0, "")
+    assert "tokens lacking" in " ".join(said.out.split())
+    found = pd.read_csv(tmp_path / "path.csv")
+    assert found["gamma"].tolist()[:2] == pytest.approx([0.5, 0.5 + 0.2 * found["gap"][0]])
+    assert len(found) == 3
+    bounded = nmtlab("beam-sweep", "whole", *asked, "--learn-gamma", "1", "--score", "bounded-reward")
+    assert "beam 4, bounded-reward" in " ".join(bounded.out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["search-errors", "nobody"], "nobody"),
+        (["beam-sweep", "whole", "--learn-gamma", "1", "--gammas", "1"], "--gammas and --learn-gamma: only one at a"),
         (
             ["search-errors", "whole", "--set", "search.coverage=0.2"],
             "search.coverage = 0.2: exact search has no bound",

@@ -12,7 +12,17 @@ from nmtlab.grids.running.cells import Cell, cells_of, trainings
 from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
-from nmtlab.thesis.tables.monolingual import BACK, COPIED, FORWARD, MONOLINGUAL, PAIRS, REAL, SAMPLED
+from nmtlab.thesis.tables.monolingual import (
+    BACK,
+    BY_LANGUAGE_MODEL,
+    COPIED,
+    FORWARD,
+    LANGUAGE_MODEL,
+    MONOLINGUAL,
+    PAIRS,
+    REAL,
+    SAMPLED,
+)
 from nmtlab.workspace import Workspace
 
 ALONE, REVERSE = (f"tiny-monolingual-qaa-en.250{way}.fixnorm-small.s2" for way in ("", ".en-qaa"))
@@ -103,3 +113,19 @@ def test_copied_text_has_the_target_on_both_sides_and_no_dev_or_test(made, germa
     write_lines(made.more_corpora[1] / "rest" / "train.de", german[1:])
     with pytest.raises(CorpusError, match=r"'rest\.copied-de': made with checksum"):
         copied.open(made)
+
+
+def test_a_language_model_goes_on_from_the_pairs_alone_with_the_text_and_blank_sources():
+    shared = {cell.run for cell in cells_of(MONOLINGUAL, "small")}
+    cells = [cell for cell in cells_of(BY_LANGUAGE_MODEL, "small") if cell.seed == 1]
+    assert [cell.column for cell in cells[:3]] == [PAIRS.name, LANGUAGE_MODEL, BACK]
+    assert len(cells) == 9
+    for alone, model, back in (cells[place : place + 3] for place in (0, 3, 6)):
+        assert {alone.run, back.run} < shared
+        assert [need.cell.run for need in model.needs] == [alone.run]
+        assert model.corpus == back.more[0].whole
+        assert model.recipe.corpus.blank_source
+        assert model.recipe.transfer.parent == alone.run
+        assert model.texts == alone.texts
+        updates = {(one.recipe.training.validate_every, one.recipe.training.max_evaluations) for one in cells}
+        assert len(updates) == 1

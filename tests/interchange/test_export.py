@@ -337,7 +337,7 @@ def untrained(recipe: Recipe, corpus, folder: Path, changes: dict) -> Run:
     ("field", "value"),
     [
         ("model.plan_length", True), ("model.decoder_history", "average"), ("model.language_vectors", True),
-        ("model.adapter_width", 4),
+        ("model.adapter_width", 4), ("model.clip_inputs", 0.5),
         ("model.embedding_share", 0.5), ("model.attention_share", 0.5), ("model.feed_forward_share", 0.5),
     ],
 )  # fmt: skip

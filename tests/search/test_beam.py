@@ -5,10 +5,12 @@ import pytest
 import torch
 from support.scripted_model import ScriptedModel, ScriptedState, every_translation, score_of
 
+from nmtlab.errors import RecipeError
+from nmtlab.interchange.served import check_search
 from nmtlab.models.interface import Step
 from nmtlab.recipe import SearchSettings
 from nmtlab.search.beam import beam_search
-from nmtlab.search.scores import coverage_penalty, highest_coverage, optimistic_bound
+from nmtlab.search.scores import coverage_penalty, highest_coverage, hypothesis_score, optimistic_bound
 from nmtlab.text.segmentation.vocabulary import EOS, PAD
 
 SCORES = [
@@ -17,6 +19,8 @@ SCORES = [
     SearchSettings(score="length-normalised", alpha=0.8),
     SearchSettings(score="word-reward", gamma=0.7),
     SearchSettings(score="word-reward", gamma=-0.4),
+    SearchSettings(score="bounded-reward", gamma=0.9, reward_ratio=0.8),
+    SearchSettings(score="bounded-reward", gamma=-0.4, reward_ratio=0.8),
 ]
 
 
@@ -37,7 +41,7 @@ def test_a_beam_as_wide_as_everything_finds_what_brute_force_finds(settings, see
     settings = with_beam(settings, beam_size=200)
     limit = 2 + settings.extra_length
     everything = every_translation(model, source, limit)
-    ranked = sorted(everything, key=lambda y: -score_of(settings, everything[y], len(y) + 1))
+    ranked = sorted(everything, key=lambda y: -score_of(settings, everything[y], len(y) + 1, len(source)))
 
     (result,) = beam_search(model, model.encode(source_of(source)), settings, n_best=3)
 
@@ -46,7 +50,7 @@ def test_a_beam_as_wide_as_everything_finds_what_brute_force_finds(settings, see
         assert hypothesis.finished
         assert hypothesis.log_prob == pytest.approx(everything[hypothesis.tokens], abs=1e-12)
         assert hypothesis.score == pytest.approx(
-            score_of(settings, hypothesis.log_prob, len(hypothesis.tokens) + 1), abs=1e-12
+            score_of(settings, hypothesis.log_prob, len(hypothesis.tokens) + 1, len(source)), abs=1e-12
         )
 
 
@@ -85,7 +89,7 @@ def plain_beam(model: ScriptedModel, source: tuple[int, ...], settings: SearchSe
     slots = [((), 0.0)]  # tokens with EOS, log p
 
     def score(slot):
-        return score_of(settings, slot[1], max(1, len(slot[0])))
+        return score_of(settings, slot[1], max(1, len(slot[0])), len(source))
 
     for step in range(limit):
         following, most = [], (settings.per_parent if step else 0) or settings.beam_size
@@ -214,11 +218,37 @@ def test_the_optimistic_bound_is_never_below_what_a_hypothesis_reaches(settings)
     for translation, log_prob in everything.items():
         prefix_log_prob = 0.0
         for n in range(len(translation) + 1):
-            bound = optimistic_bound(settings, torch.tensor(prefix_log_prob), torch.tensor(n), torch.tensor(limit))
-            assert score_of(settings, log_prob, len(translation) + 1) <= bound.item() + 1e-6
+            so_far = torch.tensor(prefix_log_prob), torch.tensor(n), torch.tensor(limit)
+            bound = optimistic_bound(settings, *so_far, torch.tensor(len(source)))
+            assert score_of(settings, log_prob, len(translation) + 1, len(source)) <= bound.item() + 1e-6
             if n < len(translation):
                 column = int((model.output_ids == translation[n]).nonzero())
                 prefix_log_prob += model.log_probs(source, translation[:n])[column].item()
+
+
+def test_a_bounded_reward_rewards_tokens_up_to_a_share_of_the_source_and_needs_its_length():
+    settings = SearchSettings(score="bounded-reward", gamma=0.5, reward_ratio=1.5)
+    log_prob, length, source = torch.tensor([-3.0, -3.0]), torch.tensor([5, 9]), torch.tensor(4)
+    found = hypothesis_score(settings, log_prob, length, source=source)
+    assert found.tolist() == [-3 + 0.5 * 5, -3 + 0.5 * 6]
+    with pytest.raises(RecipeError, match="bounded-reward': needs the length of the source"):
+        hypothesis_score(settings, torch.tensor(-3.0), torch.tensor(5))
+    with pytest.raises(RecipeError, match="bounded-reward': CTranslate2 does not search like that; choose another"):
+        check_search(settings)
+
+
+def test_a_reward_that_is_bounded_far_away_is_one_for_every_word_and_one_of_zero_is_none():
+    source = source_of((4, 5, EOS), (5, EOS))
+    for seed, gamma in itertools.product(range(5), (0.0, 0.6)):
+        model = ScriptedModel(types=7, seed=seed)
+        found = [
+            [result.hypotheses for result in beam_search(model, model.encode(source), settings, n_best=3)]
+            for settings in (
+                SearchSettings(score="bounded-reward", gamma=gamma, reward_ratio=100, extra_length=4),
+                SearchSettings(score="word-reward", gamma=gamma, extra_length=4),
+            )
+        ]
+        assert found[0] == found[1]
 
 
 def test_coverage_counts_what_attention_has_left_out():

@@ -35,7 +35,7 @@ def test_a_prefix_is_gone_on_with_as_brute_force_would(seed):
     for result, source, begun, limit in zip(results, [(4, 5, EOS), (5, EOS)], [(4, 3), (5,)], [4, 3], strict=True):
         everything = every_translation(model, source, limit)
         fitting = {y: log_prob for y, log_prob in everything.items() if y[: len(begun)] == begun}
-        best = max(fitting, key=lambda y: score_of(WIDE, fitting[y], len(y) + 1))
+        best = max(fitting, key=lambda y: score_of(WIDE, fitting[y], len(y) + 1, len(source)))
         assert result.hypotheses[0].tokens == best
         assert result.hypotheses[0].log_prob == pytest.approx(fitting[best])
 

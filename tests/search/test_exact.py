@@ -24,6 +24,11 @@ SCORES = st.one_of(
     st.just(SearchSettings(score="average")),
     st.builds(lambda alpha: SearchSettings(score="length-normalised", alpha=alpha), st.floats(0, 2)),
     st.builds(lambda gamma: SearchSettings(score="word-reward", gamma=gamma), st.floats(-1, 2)),
+    st.builds(
+        lambda gamma, ratio: SearchSettings(score="bounded-reward", gamma=gamma, reward_ratio=ratio),
+        st.floats(-1, 2),
+        st.floats(0.1, 2),
+    ),
 )
 SOURCE = (4, 5, EOS)
 
@@ -40,7 +45,7 @@ def test_it_finds_what_brute_force_finds(settings, seed, types, extra, allow_emp
     everything = every_translation(model, SOURCE, limit=2 + extra)
     if not allow_empty:
         del everything[()]
-    ranked = sorted((score_of(settings, log_prob, len(y) + 1), y) for y, log_prob in everything.items())
+    ranked = sorted((score_of(settings, log_prob, len(y) + 1, len(SOURCE)), y) for y, log_prob in everything.items())
     start = None
     if beam_size:
         beam = settings.model_copy(update={"beam_size": beam_size})
@@ -114,7 +119,7 @@ def test_it_is_exact_with_models_of_the_house(architecture, score):
     longest = max(map(len, translations))
     target = torch.tensor([[*y, *[0] * (longest - len(y))] for y in translations])
     scores = [
-        score_of(settings, forced.log_prob, len(y))
+        score_of(settings, forced.log_prob, len(y), len(SOURCE))
         for y, forced in zip(
             translations, forced_decode(model, model.encode(source.expand(len(target), -1)), target), strict=True
         )

@@ -34,7 +34,7 @@ MODELS = {
     "no attention": RnnSettings(d_model=6, attention="none", context="every-step"),
     "additive": RnnSettings(d_model=6, attention="additive", lexicon="table"),
 }
-SETTINGS = SearchSettings(beam_size=1, extra_length=6)
+SETTINGS = SearchSettings(beam_size=1, extra_length=6, score="bounded-reward", gamma=0.5, reward_ratio=0.7)
 
 
 def model_of(name: str, seed: int = 3) -> Searchable:

@@ -24,6 +24,7 @@ SCORES = [
     SearchSettings(score="length-normalised", alpha=0.8),
     SearchSettings(score="word-reward", gamma=0.7),
     SearchSettings(score="word-reward", gamma=-0.4),
+    SearchSettings(score="bounded-reward", gamma=0.9, reward_ratio=0.8),
 ]
 PHRASES = [
     [[(4,)], [(5,)]],
@@ -65,7 +66,7 @@ def test_a_wide_grid_finds_the_best_of_all_translations_in_which_the_phrases_occ
         for result, source, wanted in zip(results, SENTENCES, phrases, strict=True):
             everything = every_translation(model, source, len(source) + 2)
             fitting = [y for y in everything if occur(y, wanted)]
-            ranked = sorted(fitting, key=lambda y: -score_of(search, everything[y], len(y) + 1))
+            ranked = sorted(fitting, key=lambda y: -score_of(search, everything[y], len(y) + 1, len(source)))
             found = [hypothesis.tokens for hypothesis in result.hypotheses]
             assert found == ranked[: len(found)]
             assert result.hypotheses[0].log_prob == pytest.approx(everything[found[0]], abs=1e-12)
@@ -79,7 +80,7 @@ def plain_grid(
     slots = [((), 0.0, (0,) * len(phrases))]  # tokens with EOS, log p, tokens met of each phrase
 
     def score(slot):
-        return score_of(search, slot[1], max(1, len(slot[0])))
+        return score_of(search, slot[1], max(1, len(slot[0])), len(source))
 
     def continuations(slot):
         tokens, log_prob, met = slot

@@ -125,12 +125,14 @@ def every_translation(model: ScriptedModel, source: tuple[int, ...], limit: int)
     return found
 
 
-def score_of(settings, log_prob: float, length: int) -> float:
-    """The scores of docs/guide/decoding.md, once more and plainly."""
+def score_of(settings, log_prob: float, length: int, source: int) -> float:
+    """The scores of docs/guide/decoding.md, once more and plainly; both lengths count EOS."""
     if settings.score == "average":
         return log_prob / length
     if settings.score == "length-normalised":
         return log_prob / math.pow((5 + length) / 6, settings.alpha)
     if settings.score == "word-reward":
         return log_prob + settings.gamma * length
+    if settings.score == "bounded-reward":
+        return log_prob + settings.gamma * min(length, settings.reward_ratio * source)
     return log_prob

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -132,6 +133,50 @@ def sweep(
     return pd.concat(outcomes, ignore_index=True)
 
 
+def learned_reward(
+    run: Run,
+    corpus: ParallelCorpus,
+    updates: int,
+    split: str = "dev",
+    search: SearchSettings | None = None,
+    rate: float = 0.2,
+    sample: int | None = None,
+    on_progress: Callable[[int], None] = lambda sentences: None,
+    machine: MachineSettings | None = None,
+) -> pd.DataFrame:
+    """Learn the reward γ of a token from how much too short translations are (Murray and Chiang 2018): a perceptron.
+
+    γ ← γ + η mean(|y*| - |ŷ|), over the sentences of the text; η is halved whenever the sign of that mean changes, so
+    that γ comes to rest.
+
+    Args:
+        updates: of γ, from 1.
+        search: its γ is the first one; the score is a word reward or a bounded one.
+        rate: η.
+        split, sample, machine: as for `outcome`, whose answers are stored.
+
+    Returns:
+        A row of `outcome` for each γ, the learned one last, with `gap`, that mean, in tokens; of several references,
+        |y*| is of the first.
+    """
+    drawn = draw_sample(corpus, split, sample)
+    references = drawn.of(next(iter(corpus.references(split))))
+    wanted = np.array([len(ids) - 1 for ids in run.pipeline.encode_target(references)])
+    search = search or run.recipe.search.model_copy(update={"score": "word-reward"})
+    asked: dict[str, Any] = {"corpus": corpus, "split": split, "sample": sample, "machine": machine}
+    rows: list[pd.DataFrame] = []
+    before = 0.0
+    for _ in range(updates + 1):
+        row = OUTCOME.of(run, on_progress, search=search, **asked)
+        found = DECODED.of(run, search=search, **asked)
+        gap = float((wanted - found["length"])[found["log_prob"].notna()].mean())
+        rows.append(row.assign(gap=gap))
+        rate *= 0.5 if gap * before < 0 else 1
+        before = gap
+        search = search.model_copy(update={"gamma": search.gamma + rate * gap})
+    return pd.concat(rows, ignore_index=True)
+
+
 def missed_by_beams(
     run: Run,
     corpus: ParallelCorpus,
@@ -214,7 +259,11 @@ def described(run: Run, search: SearchSettings) -> str:
         weight = f"w {search.length_weight:g}" if search.length_weight != usual.length_weight else ""
         how = [f"planned, {search.length_candidates} lengths", weight]
     else:
-        numbers = {"length-normalised": f"α {search.alpha:g}", "word-reward": f"γ {search.gamma:g}"}
+        reward = f"γ {search.gamma:g}"
+        numbers = {
+            "length-normalised": f"α {search.alpha:g}", "word-reward": reward,
+            "bounded-reward": f"{reward} up to {search.reward_ratio:g} of the source",
+        }  # fmt: skip
         coverage = f"coverage {search.coverage:g}" if search.coverage else ""
         how = [search.score, numbers.get(search.score, ""), coverage]
     return ", ".join(part for part in (*how, *more) if part)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import DECODING, check_needs, in_direction
+from nmtlab.analysis.access.needs import ATTENDS, DECODING, check_needs, in_direction
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.evaluation.expected_utility import expected_chrf
 from nmtlab.evaluation.resampling import Counted, counted
@@ -22,8 +23,11 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.answers import Row
 from nmtlab.runs.run import Run
+from nmtlab.search.attention import last_layer
+from nmtlab.search.forced import forced_decode
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.rerank import best_candidates, tuned_weights
+from nmtlab.search.scores import coverage_penalty
 from nmtlab.systems import lexicon_of, open_model, open_system
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad, sorted_batches
@@ -34,10 +38,11 @@ from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.training.objective import sentence_log_probs
 from nmtlab.translation import Translator
 
-FEATURES = ("log-prob", "length", "chrf", "channel", "second", "blank", "lexicon", "language-model")
+COVERAGE = ("coverage-wu", "coverage-li", "covered")
+FEATURES = ("log-prob", "length", "chrf", "channel", "second", "blank", *COVERAGE, "lexicon", "language-model")
 """log p(y|x); |y| with EOS; the expected chrF in the list; log p(x|y) of a reverse run; log p(y|x) of another run;
-log p(y) of a run that was trained on blank sources; log p(y|x) by the lexicon of the run; log p(y) of an n-gram
-model."""
+log p(y) of a run that was trained on blank sources; the features of `covered`; log p(y|x) by the lexicon of the run;
+log p(y) of an n-gram model."""
 
 _MOST_UNKNOWN = 0.5
 """Share of unknown tokens above which a language model does not know the candidates' letters."""
@@ -189,6 +194,67 @@ def scoring(feature: str) -> dict[str, Any]:
     return {"reverse": feature == "channel", "blank": feature == "blank"}
 
 
+def covered(
+    run: Run,
+    corpus: ParallelCorpus,
+    split: str = "test",
+    size: int = 50,
+    search: SearchSettings | None = None,
+    sample: int | None = None,
+    machine: MachineSettings | None = None,
+    start: int = 0,
+) -> Iterator[list[Row]]:
+    """Yield, sentence by sentence, how much of its source each candidate of `n_best` covers.
+
+    The attention is that of forced decoding, the mean over the heads of the last layer.
+
+    Args:
+        search: its coverage_floor is β.
+        size, sample, start: as of `n_best`, whose answer is stored.
+
+    Yields:
+        `coverage-wu` and `coverage-li`, as of `scores.coverage_penalty` (Wu et al. 2016, Li et al. 2018); `covered`,
+        the number of source tokens to which some target token attends most: what is set in the coverage vector of
+        phrase-based translation. EOS is no such token. All are 0 if the source is blank.
+    """
+    listed = N_BEST.of(run, corpus=corpus, split=split, size=size, search=search, sample=sample, machine=machine)
+    sources = list(corpus.lines(split, corpus.source))
+    system = open_model(in_direction(run, corpus), machine=machine)
+    forms = [(search or run.recipe.search).model_copy(update={"coverage_form": form}) for form in ("wu", "li")]
+    for line, texts in list(listed.groupby("line", sort=False)["text"])[start:]:
+        if is_blank(sources[line - 1]):
+            yield [dict.fromkeys(COVERAGE, 0.0)]
+            continue
+        source = torch.tensor([system.pipeline.source_ids(sources[line - 1])], device=system.model.device)
+        target = torch.from_numpy(pad(system.pipeline.encode_target(texts.tolist()))).to(source.device)
+        with torch.inference_mode():
+            memory = system.model.encode(source)
+        found = forced_decode(system.model, memory.select(torch.zeros_like(target[:, 0])), target)
+        mask = memory.mask[0].cpu()
+        yield [_coverage_of(last_layer(one.attention).mean(0), mask, forms) for one in found]
+
+
+def _coverage_of(attention: np.ndarray, mask: Tensor, forms: Sequence[SearchSettings]) -> Row:
+    """Return the features of a candidate, given the attention of each target token to each source token.
+
+    Args:
+        mask: (S,) bool, which source tokens can be attended to: recurrent systems leave out EOS.
+    """
+    attended = torch.from_numpy(attention.sum(0, dtype=float))
+    soft = [coverage_penalty(form, attended, mask).item() for form in forms]
+    hard = len(set(attention[:-1].argmax(1).tolist()) - {len(attended) - 1})
+    return dict(zip(COVERAGE, (*soft, float(hard)), strict=True))
+
+
+COVERED = Analysis(
+    "How much of the source do the translations of an n-best list cover?",
+    covered,
+    needs=(*DECODING, ATTENDS),
+    version=1,
+    columns=COVERAGE,
+)
+
+
 def lexicon_scores(run: Run, sources: Sequence[str], listed: pd.DataFrame) -> list[float]:
     """Return log p(y|x) of the candidates of `n_best` by Model 1, with the lexicon of a run; 0 if a source is blank.
 
@@ -321,6 +387,7 @@ def n_best_lists(
     language_model: LanguageModel | None = None,
     blank: Run | None = None,
     lexicon: bool = False,
+    coverage: bool = False,
 ) -> Lists:
     """Return n-best lists with all features that can be computed; lists and scores of runs are stored with the run.
 
@@ -332,9 +399,10 @@ def n_best_lists(
         language_model: of the target language.
         blank: has learned the target language from blank sources.
         lexicon: score the candidates by the run's lexicon, too.
+        coverage: score them by how much of the source they cover, too.
 
     Raises:
-        RunError: the run is to have a lexicon, but has none.
+        RunError: the run is to have a lexicon, but has none, or is to say what it covers, but does not attend.
         NmtlabError: `channel` or `second` does not translate in its direction, or has no weights; `blank` is no
             language model of the target language, or knows other letters; or one of the three is phrase-based.
     """
@@ -347,6 +415,8 @@ def n_best_lists(
         blank_direction(blank, corpus.target)
     if lexicon:
         lexicon_of(run)  # which may refuse, before the translation
+    if coverage:
+        check_needs(run, COVERED.needs)
     for other in filter(None, (channel, second, blank)):
         check_needs(other, DECODING)
     asked: dict[str, Any] = {
@@ -357,6 +427,8 @@ def n_best_lists(
     for name, other in (("channel", channel), ("second", second), ("blank", blank)):
         if other:
             columns[name] = SCORED_BY.of(run, other=other, **scoring(name), **asked)["log_prob"]
+    if coverage:
+        columns |= dict(COVERED.of(run, **asked).items())
     if lexicon:
         columns["lexicon"] = pd.Series(
             lexicon_scores(in_direction(run, corpus), list(corpus.lines(split, corpus.source)), listed)

@@ -24,7 +24,8 @@ ORDERS = {
 TITLES = {
     "log-prob": "log p(y|x)", "length": "length", "chrf": "expected chrF", "channel": "log p(x|y)",
     "second": "second log p(y|x)", "language-model": "log p(y)",
-    "blank": "neural log p(y)", "lexicon": "lexical log p(y|x)",
+    "blank": "neural log p(y)", "lexicon": "lexical log p(y|x)", "coverage-wu": "coverage (Wu)",
+    "coverage-li": "coverage (Li)", "covered": "covered source tokens",
 }  # fmt: skip
 """Feature of a candidate y of the source x -> its title."""
 

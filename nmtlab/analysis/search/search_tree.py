@@ -347,7 +347,8 @@ def reference_path(
     pipeline, search = translator.pipeline, search or translator.settings
     ids = pipeline.target_ids(reference)
     target = torch.tensor([ids], device=translator.model.device)
-    (forced,) = forced_decode(translator.model, memory_of(translator, sentence), target)
+    memory = memory_of(translator, sentence)
+    (forced,) = forced_decode(translator.model, memory, target)
     tokens = scored_ids(translator.model, ids)
     length = np.arange(1, len(tokens) + 1)
     log_prob = forced.log_probs[: len(tokens)].astype(float).cumsum()
@@ -356,7 +357,8 @@ def reference_path(
         log_prob = log_prob + planned
         score = log_prob + (search.length_weight - 1) * planned
     else:
-        score = hypothesis_score(search, torch.from_numpy(log_prob), torch.from_numpy(length)).numpy()
+        parts = torch.from_numpy(log_prob), torch.from_numpy(length)
+        score = hypothesis_score(search, *parts, source=memory.lengths.cpu() + 1).numpy()
     frame = pd.DataFrame(
         {
             "step": length,

@@ -19,6 +19,7 @@ from nmtlab.analysis.search.n_best import (
     n_best_lists,
     scoring,
 )
+from nmtlab.analysis.search.reranked import RERANKED
 from nmtlab.analysis.search.reranking import (
     ORDERS,
     TITLES,
@@ -53,6 +54,7 @@ PAGE = About(
     question="How much better could the translations be that a search already finds, if they were ranked otherwise?",
     name="reranking",
     needs=DECODING,
+    illustrates=(RERANKED,),
 )
 
 FIRST = ("small-tr-en.fixnorm-lex.s1",)

@@ -1,8 +1,11 @@
-"""Table `monolingual`: what text that nobody translated adds to a few pairs.
+"""Tables `monolingual` and `language-model`: what text that nobody translated adds to a few pairs, and how.
 
 Of a text, the first pairs are the parallel text, and the pairs after them stand for monolingual text: their other side
 is thrown away, and is what an upper bound is trained on. All systems of a row make as many updates. The rows in the
 other direction have the runs that translate: how good back-translations are.
+
+A language model reads the same text another way: it goes on from the pairs alone with the monolingual text and blank
+sources, and chooses from their n-best lists.
 """
 
 from collections.abc import Callable
@@ -18,6 +21,7 @@ from nmtlab.thesis.tables.related_text import child
 PAIRS = Column("pairs alone", "fixnorm-small")
 BACK_EQUAL, BACK, SAMPLED = "back-translated, 1:1", "back-translated, 4:1", "sampled, 4:1"
 COPIED, FORWARD, REAL = "copied, 4:1", "forward-translated, 4:1", "real pairs, 4:1"
+LANGUAGE_MODEL = "language model, 4:1"
 SYSTEMS = (BACK_EQUAL, BACK, SAMPLED, COPIED, FORWARD, REAL)
 """Systems with further text; real pairs are the upper bound."""
 
@@ -42,6 +46,7 @@ def _texts(pairs: Corpus, size: int, after: _AFTER) -> dict[str, Texts]:
     return {
         **{system: Texts(_named(pairs, system), (pairs,), (text,)) for system, text in made.items()},
         **{system: Texts(_named(pairs, system), (pairs, text)) for system, text in more.items()},
+        LANGUAGE_MODEL: Texts(_named(pairs, LANGUAGE_MODEL), (many,)),
     }
 
 
@@ -146,3 +151,20 @@ MONOLINGUAL = Table(
     },
     published=False,
 )  # fmt: skip
+
+_BLANK: Changes = {
+    "corpus.blank_source": True, "transfer.continued": True, "training.select_by": "perplexity",
+}  # fmt: skip
+
+BY_LANGUAGE_MODEL = replace(
+    MONOLINGUAL,
+    name="language-model",
+    title="Text that nobody translated: through a language model or through back-translation",
+    rows=tuple(row for row in ROWS[::2] if row.note != f" ({SIZES[0]:,})"),
+    columns=(
+        PAIRS,
+        Column(LANGUAGE_MODEL, PAIRS.recipe, _BLANK, base=PAIRS, texts=LANGUAGE_MODEL),
+        replace(PAIRS, name=BACK, texts=BACK),
+    ),
+    metrics=("reranked-bleu",),
+)
