@@ -61,6 +61,11 @@ class Family(Section):
         return 0
 
     @property
+    def halves_base(self) -> bool:
+        """Whether the weights that low-rank changes leave as they are have half the precision."""
+        return False
+
+    @property
     def plans_length(self) -> bool:
         """Whether a model plans lengths: its search scores by p(length) · p, whatever score is requested."""
         return False

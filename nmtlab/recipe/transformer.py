@@ -95,6 +95,9 @@ class TransformerSettings(Family):
     lora_rank: int = Field(0, ge=0, le=65_536)
     """Rank of the changes B A of attention and feed-forward maps that alone are trained (LoRA); 0: none."""
 
+    lora_base: Literal["fp32", "bf16"] = "fp32"
+    """Number format in which LoRA keeps the matrices that it changes, and embeddings; bf16 rounds them at first."""
+
     copy_head: bool = False
     """Mix copies of the source types that the last layer attends to into what is generated; needs joint types."""
 
@@ -138,6 +141,10 @@ class TransformerSettings(Family):
         return self.lora_rank
 
     @property
+    def halves_base(self) -> bool:
+        return self.lora_base == "bf16"
+
+    @property
     def plans_length(self) -> bool:
         return self.plan_length
 
@@ -153,6 +160,8 @@ class TransformerSettings(Family):
                 "lora_rank needs maps that all languages share; set attention_share and "
                 "feed_forward_share to 1, or lora_rank to 0"
             )
+        if self.lora_base == "bf16" and not self.lora_rank:
+            raise ValueError("lora_base is 'bf16', but lora_rank is 0; set that to 16, or lora_base to 'fp32'")
         if self.copy_head and self.plan_length:
             raise ValueError("copy_head copies EOS too, which plan_length does without; remove one of them")
         if self.plan_length and self.positions in ("relative", "none"):
