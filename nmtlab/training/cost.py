@@ -78,7 +78,7 @@ _VALIDATION_SHARE = 0.2
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """What a training keeps in memory, in MiB: weights and their copies in bf16, with those of a teacher, an average and
+    """What a training keeps in memory, in MiB: weights, their copies in bf16, those of a teacher, an average and
     what holds them if any, gradients and optimiser state of the trained ones, activations, and the program itself.
     """
 
