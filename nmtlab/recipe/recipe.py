@@ -64,6 +64,8 @@ class Recipe(Section):
     def _check(self) -> "Recipe":
         if self.corpus.vocabulary_only:
             raise ValueError("corpus.vocabulary_only is true, but the first corpus is trained on; leave it out")
+        if not self.model.neural and any(one.rotation for one in self.corpora):
+            raise ValueError("rotation is of neural training, which has epochs; leave it out")
         for field, off in (("replace_unknown", "false"), ("coverage", "0")):
             if getattr(self.search, field) and not self.model.attends:
                 raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
