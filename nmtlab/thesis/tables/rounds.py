@@ -118,17 +118,23 @@ def _rows(
     """Return the row of a text, and its reverse."""
     source, target = languages.split("-")
     both = {scale: setups(way) for scale, way in ways.items()}
-    first, second = ({**absent, **{scale: pair[place] for scale, pair in both.items()}} for place in (0, 1))
+    first: dict[Scale, Setup | str] = {**absent, **{scale: pair[0] for scale, pair in both.items()}}
+    second: dict[Scale, Setup | str] = {**absent, **{scale: pair[1] for scale, pair in both.items()}}
     return Row(f"{source}-{target}{note}", first, note=note), Row(f"{target}-{source}{note}", second, note=note)
 
 
 def _measurable(setups: _Setups) -> Iterator[Row]:
     """Yield rows of the smallest texts of table `monolingual`, in both directions."""
     for row in (row for row in ROWS[::2] if row.note in (" (500)", " (250)")):
-        there = {scale: setup for scale, setup in row.at.items() if isinstance(setup, Setup) and scale != "thesis"}
-        absent = {scale: setup for scale, setup in row.at.items() if isinstance(setup, str)}
-        ways = {scale: _way(setup) for scale, setup in there.items()}
-        yield from _rows(row.name.removesuffix(row.note), row.note, ways, {**absent, "thesis": NOT_PUBLISHED}, setups)
+        ways: dict[Scale, _Way] = {}
+        absent: dict[Scale, str] = {"thesis": NOT_PUBLISHED}
+        for scale in ("tiny", "small"):
+            setup = row.at[scale]
+            if isinstance(setup, Setup):
+                ways[scale] = _way(setup)
+            else:
+                absent[scale] = setup
+        yield from _rows(row.name.removesuffix(row.note), row.note, ways, absent, setups)
 
 
 def _way(setup: Setup) -> _Way:
