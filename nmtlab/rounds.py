@@ -1,4 +1,7 @@
-"""Back-translation in rounds: each direction trains on what the other one has translated (Hoang et al. 2018)."""
+"""Back-translation in rounds: each direction trains on what the other one has translated (Hoang et al. 2018).
+
+One model of both directions trains on what it has translated itself (Niu et al. 2018).
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +13,7 @@ from nmtlab.reading import read_json
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
 from nmtlab.synthetic import Synthesis, back_translate
-from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import REPORT
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.training.events import OnEvent, Preparing, ignore
@@ -34,6 +37,8 @@ class Rounds:
         beam_size: of the translations; 1 is greedy search.
         warm: whether runs go on from those of the round before. Synthetic text is then not tagged: the first run of a
             direction that reads real pairs alone knows no tag.
+        both_ways: whether one run, `NAME.both1`, has both directions: that of the first round reads real pairs alone,
+            and a later one what the one before has translated, as `NAME.by-both1.en`, always as sources.
 
     Raises:
         CorpusError: text in one of the languages is missing, or is in another.
@@ -48,6 +53,7 @@ class Rounds:
     ratio: float = 1.0
     beam_size: int = 1
     warm: bool = False
+    both_ways: bool = False
 
     def __post_init__(self) -> None:
         for language, text in self.texts.items():
@@ -64,10 +70,15 @@ class Rounds:
         if not self.recipe.model.neural:
             raise RecipeError("the recipe is phrase-based, and cannot be resumed", "choose a neural one")
 
-    def with_synthetic(self, made: str, pairs: ParallelCorpus) -> Recipe:
-        """Return the recipe of a run on real pairs and, if there is some, on synthetic text of the same direction."""
+    def with_synthetic(self, made: Mapping[Direction, str]) -> Recipe:
+        """Return the recipe of a run on real pairs and on synthetic text, by its direction; of both directions on both.
+
+        The first run has none.
+        """
         origin = "" if self.warm else "synthetic"
-        more = [{"name": made, "source": pairs.source, "target": pairs.target, "origin": origin}] if made else []
+        source, target = self.corpus.direction
+        more = [{"name": self.corpus.name, "source": target, "target": source}] if self.both_ways else []
+        more += [{"name": name, "source": way[0], "target": way[1], "origin": origin} for way, name in made.items()]
         return self.recipe.with_changes({"training.sampling_exponent": 1.0, "more_corpora": more})
 
     def synthesis(self, number: int) -> Synthesis:
@@ -78,7 +89,10 @@ class Rounds:
 
 
 class Step(NamedTuple):
-    """A run that was trained, with the number of lines that it translated for the next, and dropped; 0 of the last."""
+    """A run that was trained, with the number of lines that it translated for the next, and dropped; 0 of the last.
+
+    A run of both directions is a step in each.
+    """
 
     round: int
     run: Run
@@ -93,7 +107,7 @@ def back_translate_in_rounds(
     should_stop: Callable[[], bool] = lambda: False,
     allow_overlap: bool = False,
 ) -> Iterator[Step]:
-    """Train backward and forward runs in turn, each on real pairs and text translated by the one before.
+    """Train backward and forward runs in turn, or runs of both, each on real pairs and what the one before translated.
 
     The synthetic side is always the source: a run learns to write from real text only. All are ordinary runs and
     corpora; finished ones are not made again, and interrupted trainings are resumed.
@@ -111,27 +125,29 @@ def back_translate_in_rounds(
         NmtlabError: as of `train` and `back_translate`.
     """
     forward = settings.corpus
-    ways = {"back": replace(forward, source=forward.target, target=forward.source), "forth": forward}
+    back = replace(forward, source=forward.target, target=forward.source)
+    ways = {"both": (forward, back)} if settings.both_ways else {"back": (back,), "forth": (forward,)}
     steps = [(number, way) for number in range(1, settings.rounds + 1) for way in ways]
-    made = ""
+    made: dict[Direction, str] = {}
     for number, way in steps:
-        pairs, name = ways[way], f"{settings.name}.{way}{number}"
-        recipe, on_event = settings.with_synthetic(made, pairs), watch(name)
+        directions, name = ways[way], f"{settings.name}.{way}{number}"
+        recipe, on_event = settings.with_synthetic(made), watch(name)
         if settings.warm and number > 1:
             recipe = continued_recipe(Run(workspace.run_folder(f"{settings.name}.{way}{number - 1}")), recipe)
-        run = _trained(name, recipe, pairs, workspace, on_event, should_stop, allow_overlap)
+        run = _trained(name, recipe, directions[0], workspace, on_event, should_stop, allow_overlap)
         if run.status != "finished":
             return
-        lines = dropped = 0
-        if (number, way) != steps[-1]:
-            made = f"{settings.name}.by-{way}{number}"
+        made, counts = {}, {one.direction: (0, 0) for one in directions}
+        for source, target in counts if (number, way) != steps[-1] else ():
+            text = f"{settings.name}.by-{way}{number}" + (f".{source}" if settings.both_ways else "")
+            made[target, source] = text
+            folder, directed = workspace.own_corpus_folder(text), run.directed(source, target)
             try:
-                lines, dropped = _translated(
-                    run, settings, number, workspace.own_corpus_folder(made), on_event, should_stop
-                )
+                counts[source, target] = _translated(directed, settings, number, folder, on_event, should_stop)
             except _StoppedError:
                 return
-        yield Step(number, run, lines, dropped)
+        for direction, (lines, dropped) in counts.items():
+            yield Step(number, run.directed(*direction), lines, dropped)
 
 
 class _StoppedError(Exception):

@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import compress, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -12,21 +13,25 @@ import numpy as np
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.language_model import NgramModel
 from nmtlab.languages import is_without_spaces
+from nmtlab.reading import read_json, reading
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.cleaning import BLANK, BLANK_LINE
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport, copy_held_out
+from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, REPORT, ImportReport, copy_held_out
 from nmtlab.text.corpora.lines import is_blank, new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus, sampled
 from nmtlab.text.segmentation.tokenizers import Words, plain
 from nmtlab.translation import Translator
+from nmtlab.workspace import Workspace
 
 DIFFERENCE = "cross-entropy difference"
 DUAL = "dual conditional cross-entropy"
 NOT_SELECTED = "not selected"
+COSTS = "costs.npy"
+"""File in the folder of selected text: the costs of all lines, also of those that were not selected."""
 
 _ORDER = 3
 """Tokens of the longest n-gram of the language models."""
@@ -276,8 +281,35 @@ def select(folder: Path | str, text: Text, costs: Costs, keep: float) -> ImportR
         reason = BLANK if report.target else BLANK_LINE
         report.dropped["train"] += Counter({NOT_SELECTED: int((~chosen).sum()) - blank, reason: blank})
         report.options = {"by": costs.by, "keep": keep, "highest": float(costs.values[chosen].max())}
+        np.save(temporary / COSTS, costs.values)
         report.save(temporary)
     return report
+
+
+def stored_costs(folder: Path) -> Costs:
+    """Return the costs by which the lines of a corpus were selected.
+
+    Raises:
+        RunError: they are missing or damaged.
+    """
+    remedy = "select its lines again"
+    report = read_json(folder / REPORT, dict, remedy)
+    with reading(folder / COSTS, remedy):
+        return Costs(np.load(folder / COSTS, allow_pickle=False), report["options"]["by"], report["origin"])
+
+
+def selected_from(folder: Path, workspace: Workspace) -> Text | None:
+    """Return the text whose lines were selected into a corpus; None if it is not here as it was."""
+    report = read_json(folder / REPORT, dict, "select its lines again")
+    origin = report["origin"]
+    with suppress(CorpusError):
+        if "text" in origin:
+            text: Text = MonolingualCorpus(workspace.corpus_folder(origin["text"]), report["source"])
+        else:
+            folder = workspace.corpus_folder(origin["corpus"])
+            text = ParallelCorpus.open(folder, report["source"], report["target"])
+        return text if text.checksum() == origin["checksum"] else None
+    return None
 
 
 def _report(text: Text, costs: Costs) -> ImportReport:

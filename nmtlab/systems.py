@@ -11,7 +11,7 @@ from nmtlab.errors import RunError
 from nmtlab.models.build import model_for, use_weights
 from nmtlab.models.interface import TranslationModel
 from nmtlab.nn.low_rank import merged
-from nmtlab.recipe import Recipe, SearchSettings
+from nmtlab.recipe import SearchSettings
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -65,7 +65,7 @@ def open_model(
     pipeline = run.pipeline.shortlisted(search.fixed_shortlist)
     table = lexicon_of(run) if search.shortlist_translations else run.model_table
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
-        model = model_for(_without_low_rank(run.recipe), pipeline, table)
+        model = model_for(run.recipe.without_low_rank(), pipeline, table)
     weights = merged(run.checkpoints.weights(which)[0])
     use_weights(model, weights, _dtype(weights))
     return Translator(model.to(device).eval().requires_grad_(False), pipeline, search, table)
@@ -81,11 +81,6 @@ def lexicon_of(run: Run) -> LexicalTable:
         return table
     remedy = f"align its training text first: nmtlab runs align {run.name}"
     raise RunError(f"run {run.name!r}: has no lexicon", remedy)
-
-
-def _without_low_rank(recipe: Recipe) -> Recipe:
-    """Return the recipe of a model whose low-rank changes are merged into its weights."""
-    return recipe.with_changes({"model.lora_rank": 0}) if recipe.model.low_rank else recipe
 
 
 def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:

@@ -98,6 +98,32 @@ def test_the_target_side_is_always_real_text(steps, settings, here):
             assert {target for _, target in made.pairs("train")} <= set(settings.texts[named.target].lines())
 
 
+@pytest.mark.parametrize("warm", [False, True])
+def test_one_run_of_both_directions_reads_what_the_one_before_made_of_real_targets(settings, here, tmp_path, warm):
+    there = Workspace(tmp_path / "data", here.more_corpora)
+    pieces = settings.recipe.with_settings(["text.segmentation=bpe", "text.vocabulary_size=120", "text.joint=true"])
+    both = replace(settings, recipe=pieces, both_ways=True, warm=warm)
+    made = list(back_translate_in_rounds(both, there, allow_overlap=True))
+    assert [(step.run.name, step.run.direction, step.lines) for step in made] == [
+        ("two.both1", ("de", "en"), 45), ("two.both1", ("en", "de"), 45),
+        ("two.both2", ("de", "en"), 0), ("two.both2", ("en", "de"), 0),
+    ]  # fmt: skip
+    first, second = made[0].run.recipe, made[2].run.recipe
+    name = settings.corpus.name
+    assert [(one.name, one.source, one.target) for one in first.corpora] == [(name, "de", "en"), (name, "en", "de")]
+    assert first.corpora == second.corpora[:2]
+    texts = [(one.name, one.source, one.target) for one in second.corpora[2:]]
+    assert texts == [("two.by-both1.de", "en", "de"), ("two.by-both1.en", "de", "en")]
+    assert {one.origin for one in second.corpora[2:]} == {"" if warm else "synthetic"}
+    assert second.transfer.parent == ("two.both1" if warm else "")
+    for text, source, target in texts:
+        pairs = ParallelCorpus.open(there.corpus_folder(text), source, target)
+        written = [line for _, line in pairs.pairs("train")]
+        assert written
+        assert set(written) <= set(settings.texts[target].lines())
+    assert len(list(back_translate_in_rounds(both, there, allow_overlap=True))) == 4  # nothing is made again
+
+
 def test_the_share_of_synthetic_pairs_in_an_epoch_is_their_share_of_all_pairs(steps, settings, here):
     run = steps[1].run
     texts = open_corpora(run.recipe, settings.corpus, here)
@@ -176,7 +202,9 @@ def test_with_true_translations_the_run_is_that_of_the_real_pairs(settings, here
     report = json.loads((made / "import.json").read_text(encoding="utf-8"))
     assert report["synthetic"] == "de"
     runs = [
-        train(name, settings.with_synthetic(name, settings.corpus), settings.corpus, there, allow_overlap=True)
+        train(
+            name, settings.with_synthetic({settings.corpus.direction: name}), settings.corpus, there, allow_overlap=True
+        )
         for name in ("made", "real")
     ]
     assert runs[0].checkpoints.digest == runs[1].checkpoints.digest

@@ -23,6 +23,8 @@ from nmtlab.selection import (
     cross_entropy_differences,
     dual_cross_entropies,
     select,
+    selected_from,
+    stored_costs,
 )
 from nmtlab.systems import open_model
 from nmtlab.text.batching.batch import batch_of
@@ -192,6 +194,13 @@ def test_selected_lines_are_a_corpus_that_says_how_it_was_chosen(tmp_path):
     assert report["origin"]["checksum"] == text.checksum()
     assert report["origin"]["like"] == [{"text": "sea", "language": "en", "checksum": domain.checksum()}]
     assert report["checksum"] == made.checksum()
+    stored = stored_costs(tmp_path / "made")
+    assert np.array_equal(stored.values, costs.values)
+    assert (stored.by, stored.origin["text"]) == (DIFFERENCE, "mixed")
+    workspace = Workspace(tmp_path / "data", (tmp_path,))
+    assert selected_from(tmp_path / "made", workspace) == text
+    write_lines(text.folder / "train.en", ["other text"])
+    assert selected_from(tmp_path / "made", workspace) is None
     assert report["options"] == {"by": DIFFERENCE, "keep": 0.2, "highest": max(costs.values[best(costs.values, 24)])}
     with pytest.raises(CorpusError, match="made: already exists"):
         select(tmp_path / "made", text, costs, 0.2)

@@ -78,6 +78,10 @@ def rounds(
     warm: Annotated[
         bool, typer.Option("--warm", help="Go on training the runs of the round before, instead of from scratch.")
     ] = False,
+    both: Annotated[
+        bool,
+        typer.Option("--both-ways", help="A run of both directions in each round, the first on real pairs."),
+    ] = False,
     split: Split = "test",
     source: Source = "",
     target: Target = "",
@@ -95,6 +99,9 @@ def rounds(
     NAME.forth1 on real and synthetic pairs. That run translates source text for NAME.back2, and so on:
 
         nmtlab rounds gl --corpus gl-en --target-text english --source-text galician --rounds 2
+
+    With --both-ways, a run of both directions is trained in each round (Niu et al. 2018): NAME.both1 on the real pairs
+    alone; it translates text in either language for NAME.both2.
 
     Every training begins from scratch, or with --warm where the same direction ended in the round before; synthetic
     text is always its source, and tagged unless with --warm. After an interruption, the same command goes on: what is
@@ -114,7 +121,7 @@ def rounds(
 
     from nmtlab.rounds import Rounds, back_translate_in_rounds  # after the names are checked: it loads torch
 
-    asked = Rounds(name, settings, pairs, texts, rounds, ratio, beam_size, warm)
+    asked = Rounds(name, settings, pairs, texts, rounds, ratio, beam_size, warm, both)
     should_stop = interrupted()
     steps = list(
         back_translate_in_rounds(

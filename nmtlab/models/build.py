@@ -104,6 +104,7 @@ def build_model(settings: Family, text: ModelText) -> TranslationModel:
 def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
     s, allowed, target_types = settings, text.masks, text.target_types
     sources, targets = (tuple(codes) or ("",) for codes in text.languages)
+    base = torch.bfloat16 if s.halves_base else torch.float32
 
     def norm() -> nn.Module:
         if s.norm == "layer":
@@ -116,7 +117,7 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
         return PreNorm(norm(), s.dropout) if s.placement == "pre" else PostNorm(norm(), s.dropout)
 
     def attention(of: Sequence[str], relative: bool = False) -> MultiHeadAttention:
-        maps = linear_maps(s.attention_share, of, s.lora_rank, s.clip_inputs)
+        maps = linear_maps(s.attention_share, of, s.lora_rank, base, s.clip_inputs)
         return MultiHeadAttention(s.d_model, s.heads, s.dropout, maps, relative)
 
     def self_attention(of: Sequence[str]) -> MultiHeadAttention:
@@ -132,20 +133,20 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
                 return Sinusoids(s.d_model, layout)
 
     def feed_forward(of: Sequence[str]) -> FeedForward:
-        maps = linear_maps(s.feed_forward_share, of, s.lora_rank, s.clip_inputs)
+        maps = linear_maps(s.feed_forward_share, of, s.lora_rank, base, s.clip_inputs)
         return FeedForward(s.d_model, s.d_ff, s.dropout, maps, s.activation)
 
     def adapters(of: Sequence[str]) -> Adapters | None:
         return Adapters(s.d_model, s.adapter_width, of) if s.adapter_width else None
 
     def embedding(types: int, of: Sequence[str]) -> WordEmbedding:
-        return WordEmbedding(types, s.d_model, s.fixnorm, s.embedding_share, of)
+        return WordEmbedding(types, s.d_model, s.fixnorm, s.embedding_share, of, base)
 
     def encoder_layer() -> EncoderLayer:
         return EncoderLayer(self_attention(sources), feed_forward(sources), residual, adapters(sources))
 
     def average() -> AverageAttention:
-        maps = linear_maps(rank=s.lora_rank, clip=s.clip_inputs)
+        maps = linear_maps(rank=s.lora_rank, dtype=base, clip=s.clip_inputs)
         network = FeedForward(s.d_model, s.d_model, s.dropout, maps, s.activation) if s.average_ffn else None
         return AverageAttention(network, maps(2 * s.d_model, 2 * s.d_model) if s.average_gate else None)
 

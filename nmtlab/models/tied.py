@@ -6,7 +6,7 @@ from nmtlab.models.interface import InnerProduct, MemoryT, OutputTable, StateT, 
 from nmtlab.nn.copying import CopyHead
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
-from nmtlab.nn.precision import widened
+from nmtlab.nn.precision import computable, widened
 
 
 class TiedModel(TranslationModel[MemoryT, StateT]):
@@ -30,8 +30,9 @@ class TiedModel(TranslationModel[MemoryT, StateT]):
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
         language, layer = language or self.default_languages[1], self.output_layer
-        rows = layer.clip(self.target_embedding.table(language=language))
-        return OutputTable(layer.types(language), layer.allowed(rows, language), layer.allowed(layer.bias, language))
+        rows = layer.allowed(layer.clip(self.target_embedding.table(language=language)), language)
+        bias = layer.allowed(layer.bias, language)
+        return OutputTable(layer.types(language), computable(rows, bias), bias)
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         table = table or self.output_table()

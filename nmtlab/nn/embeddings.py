@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.nn.output import WHOLE
+from nmtlab.nn.precision import widened
 from nmtlab.nn.private import Generators, key
 
 
@@ -19,17 +20,25 @@ class WordEmbedding(nn.Module):
         share: σ; the first σ d_model units, a whole number, are common to all languages: E(w) = [E_s(w) ; E_l(w)] (eq
             4.3).
         languages: codes of the languages that have the other units, if any.
+        dtype: what the rows are kept in; input vectors are in single precision even if it is less.
     """
 
     def __init__(
-        self, types: int, d_model: int, fixnorm: bool, share: float = 1.0, languages: Sequence[str] = ()
+        self,
+        types: int,
+        d_model: int,
+        fixnorm: bool,
+        share: float = 1.0,
+        languages: Sequence[str] = (),
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         self.fixnorm = fixnorm
+        self.is_narrow = dtype.itemsize < 4
         self.width = d_model
         shared = round(share * d_model)
-        self.weight = nn.Parameter(torch.empty(types, shared)) if shared else None
-        private = {key(code): nn.Parameter(torch.empty(types, d_model - shared)) for code in languages}
+        self.weight = nn.Parameter(torch.empty(types, shared, dtype=dtype)) if shared else None
+        private = {key(code): nn.Parameter(torch.empty(types, d_model - shared, dtype=dtype)) for code in languages}
         self.private = nn.ParameterDict(private) if share < 1 else None
 
     @property
@@ -51,11 +60,14 @@ class WordEmbedding(nn.Module):
     def table(self, ids: Tensor | None = None, language: str = "") -> Tensor:
         """Return the embeddings of `ids`, (n,), or of all types, normalised with FixNorm: (n, d_model)."""
         rows = self.stored(language, ids)
-        return F.normalize(rows, dim=-1) if self.fixnorm else rows
+        return F.normalize(self._wide(rows), dim=-1) if self.fixnorm else rows
 
     def forward(self, ids: Tensor, language: str = "") -> Tensor:
         """Return the embeddings of ids, (...), in a language times sqrt(d_model): (..., d_model)."""
-        return self.table(ids, language) * math.sqrt(self.width)
+        return self._wide(self.table(ids, language)) * math.sqrt(self.width)
+
+    def _wide(self, rows: Tensor) -> Tensor:
+        return widened(rows) if self.is_narrow else rows
 
     def reset(self, generators: Generators) -> None:
         """Draw initial weights: U(-0.01, 0.01) with FixNorm, else normal with std d^-1/2 (thesis 3.3.3.3)."""

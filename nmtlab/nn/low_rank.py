@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmtlab.nn.precision import widened
+from nmtlab.nn.linear import affine
+from nmtlab.nn.precision import computable, widened
 from nmtlab.nn.private import Generators, SharedLinear
 
 _DOWN, _UP = ".low_rank_down", ".low_rank_up"
@@ -17,16 +18,21 @@ class LowRankLinear(SharedLinear):
 
     There is no factor before B A: it is LoRA with alpha = r, whatever the rank, and the learning rate does what another
     alpha would.
+
+    Args:
+        dtype: what W is kept in; it is computed with in the precision of B, or in that of autocast.
     """
 
-    def __init__(self, in_features: int, out_features: int, rank: int) -> None:
+    def __init__(self, in_features: int, out_features: int, rank: int, dtype: torch.dtype = torch.float32) -> None:
         super().__init__(in_features, out_features)
+        self.weight = nn.Parameter(self.weight.detach().to(dtype))
         self.low_rank_down = nn.Parameter(torch.empty(rank, in_features))
         self.low_rank_up = nn.Parameter(torch.zeros(out_features, rank))
 
     def forward(self, x: Tensor, language: str = "") -> Tensor:
         """Return (W + B A) x + b, (..., out_features), for x, (..., in_features)."""
-        return super().forward(x) + F.linear(F.linear(x, self.low_rank_down), self.low_rank_up)
+        whole = affine(x, computable(self.weight, self.low_rank_up), self.bias)
+        return whole + F.linear(F.linear(x, self.low_rank_down), self.low_rank_up)
 
     def draw(self, std: float, generators: Generators) -> None:
         """Draw W from N(0, std²) and A from N(0, 1/in_features); b and B are 0."""

@@ -13,6 +13,13 @@ def in_autocast_precision(x: Tensor) -> Tensor:
     return x.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else x
 
 
+def computable(weight: Tensor, like: Tensor) -> Tensor:
+    """Return a weight in the precision of another that it is computed with; as it is if autocast will convert it."""
+    if weight.is_meta or torch.is_autocast_enabled(weight.device.type):
+        return weight
+    return weight.to(like.dtype)
+
+
 def widened(x: Tensor) -> Tensor:
     """Return x in single precision if it has less: sums over a large vocabulary need it, and numpy has no bfloat16."""
     return x.float() if x.dtype.itemsize < 4 else x

@@ -33,6 +33,9 @@ class CorpusSettings(Section):
     blank_source: bool = False
     """Read every source sentence as blank: what is learned is a language model of the target side."""
 
+    rotation: str = Field("", pattern="^[a-z0-9-]*$", max_length=50)
+    """Name of a rotation: of the corpora of a direction that have it, each epoch reads the next one. Empty: all."""
+
     vocabulary_only: bool = False
     """Learn subwords from its text, but do not train on it: a parent shares subwords with its child this way."""
 
@@ -51,4 +54,6 @@ class CorpusSettings(Section):
         if self.blank_source and (self.origin or self.also_sources):
             field = "origin" if self.origin else "also_sources"
             raise ValueError(f"blank_source: a blank sentence has no {field}; leave one of them out")
+        if self.rotation and self.vocabulary_only:
+            raise ValueError("rotation: a corpus with vocabulary_only is in no epoch; leave one of them out")
         return self

@@ -66,6 +66,11 @@ class Family(Section):
         return False
 
     @property
+    def halves_base(self) -> bool:
+        """Whether the weights that low-rank changes leave as they are have half the precision."""
+        return False
+
+    @property
     def plans_length(self) -> bool:
         """Whether a model plans lengths: its search scores by p(length) · p, whatever score is requested."""
         return False

@@ -64,6 +64,8 @@ class Recipe(Section):
     def _check(self) -> "Recipe":
         if self.corpus.vocabulary_only:
             raise ValueError("corpus.vocabulary_only is true, but the first corpus is trained on; leave it out")
+        if not self.model.neural and any(one.rotation for one in self.corpora):
+            raise ValueError("rotation is of neural training, which has epochs; leave it out")
         for field, off in (("replace_unknown", "false"), ("coverage", "0")):
             if getattr(self.search, field) and not self.model.attends:
                 raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
@@ -94,6 +96,11 @@ class Recipe(Section):
                 "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
                 "--from, or set it to 0"
             )
+        if self.model.neural and self.model.halves_base and self.machine.precision != "bf16":
+            raise ValueError(
+                "model.lora_base 'bf16' saves no memory with machine.precision 'fp32', which copies each matrix; "
+                "set machine.precision to 'bf16'"
+            )
         problems = _going_on_problem, _risk_problem, _guided_problem, _sources_problem, _blank_problem
         if problem := next((problem for one in problems if (problem := one(self))), ""):
             raise ValueError(problem)
@@ -116,6 +123,12 @@ class Recipe(Section):
     def teacher(self) -> str:
         """Name of the run whose distributions are learned besides the text; empty for none."""
         return (self.training.teacher or self.transfer.parent) if self.training.teacher_weight else ""
+
+    def without_low_rank(self) -> "Recipe":
+        """Return the recipe of the model whose low-rank changes, if it has some, are merged into its weights."""
+        if not (self.model.neural and self.model.low_rank):
+            return self
+        return self.with_changes({"model.lora_rank": 0, "model.lora_base": "fp32"})
 
     def with_changes(self, changes: Mapping[str, Any]) -> "Recipe":
         """Return a copy with fields changed, as in `{"model.norm": "scale"}`.

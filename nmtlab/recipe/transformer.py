@@ -98,6 +98,9 @@ class TransformerSettings(Family):
     clip_inputs: float = Field(0.0, ge=0)
     """Clip what is multiplied, activations and weights, to [-c, c], for 8-bit integers to stand for it (0: none)."""
 
+    lora_base: Literal["fp32", "bf16"] = "fp32"
+    """Number format in which LoRA keeps the matrices that it changes, and embeddings; bf16 rounds them at first."""
+
     copy_head: bool = False
     """Mix copies of the source types that the last layer attends to into what is generated; needs joint types."""
 
@@ -145,6 +148,10 @@ class TransformerSettings(Family):
         return self.clip_inputs > 0
 
     @property
+    def halves_base(self) -> bool:
+        return self.lora_base == "bf16"
+
+    @property
     def plans_length(self) -> bool:
         return self.plan_length
 
@@ -163,6 +170,8 @@ class TransformerSettings(Family):
                 )
         if self.lora_rank and self.clip_inputs:
             raise ValueError("lora_rank changes weights after they are clipped by clip_inputs; set one of them to 0")
+        if self.lora_base == "bf16" and not self.lora_rank:
+            raise ValueError("lora_base is 'bf16', but lora_rank is 0; set that to 16, or lora_base to 'fp32'")
         if self.copy_head and self.plan_length:
             raise ValueError("copy_head copies EOS too, which plan_length does without; remove one of them")
         if self.plan_length and self.positions in ("relative", "none"):

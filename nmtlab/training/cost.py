@@ -44,6 +44,9 @@ _KEPT, _KEPT_LOW_RANK = (30, 4), (34, 5)
 and rounded up by a tenth).
 """
 
+_HALF = 0.55
+"""Share of that memory, and of that for the logits, with products in bf16 (measured, and rounded up)."""
+
 _MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
 """Numbers that an optimiser keeps for each weight."""
 
@@ -75,8 +78,8 @@ _VALIDATION_SHARE = 0.2
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """What a training keeps in memory, in MiB: weights with those of a teacher, an average and what holds them if any,
-    gradients and optimiser state of the trained ones, a batch's activations, and the program itself.
+    """What a training keeps in memory, in MiB: weights, their copies in bf16, those of a teacher, an average and
+    what holds them if any, gradients and optimiser state of the trained ones, activations, and the program itself.
     """
 
     weights: float
@@ -137,8 +140,8 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
     decoded = _SAMPLED * _samples(recipe) + baseline
     operations = updates * update_operations(model, padded / 2, (1 + decoded) * padded / 2)
     seconds = operations / (_matrix_speed(recipe) * _EFFICIENCY) * (1 + _VALIDATION_SHARE)
-    kept = (2 + settings.keep_checkpoints) * parameters
-    kept += (_MOMENTS[settings.optimiser] + (settings.average > 0) + _held(recipe)) * trained
+    checkpoints = (2 + settings.keep_checkpoints) * _bytes(model)
+    kept = (_MOMENTS[settings.optimiser] + (settings.average > 0) + _held(recipe)) * trained
     return CostEstimate(
         pairs=pairs,
         tokens=tokens,
@@ -147,7 +150,7 @@ def estimate_cost(recipe: Recipe, *corpora: ParallelCorpus, continued: Pipeline 
         epochs=updates * padded * _FILLED / tokens,
         minutes=seconds / 60,
         memory=memory_of(model, recipe, batch),
-        disk_mib=4 * (kept + tokens) / 2**20,
+        disk_mib=(checkpoints + 4 * (kept + tokens)) / 2**20,
     )
 
 
@@ -155,18 +158,20 @@ def memory_of(model: TranslationModel, recipe: Recipe, padded: float) -> MemoryE
     """Estimate the memory of training a model, with or without weights, on batches of so many padded tokens."""
     assert not isinstance(recipe.model, PhraseSettings)
     freeze(model, recipe.transfer)
-    (parameters, trained), mib = _parameters(model), 4 / 2**20
+    parameters, trained = _parameters(model)
     layers = max(1, sum(recipe.model.depth) / 2)
     kept = _KEPT_LOW_RANK if recipe.model.low_rank else _KEPT
     beside = (recipe.training.average > 0) + _held(recipe) + (recipe.transfer.tune_out > 0)  # the weights themselves
     wide = layers * (kept[0] * recipe.model.d_model + kept[1] * recipe.model.inner_width)
     padded *= 1 + _samples(recipe) / 2  # on the target side
     logits = _TAUGHT if recipe.teacher or _samples(recipe) else 1
+    more = 4 * (parameters * bool(recipe.teacher) + beside * trained)
+    mib, half = 4 / 2**20, _HALF if recipe.machine.precision == "bf16" else 1
     return MemoryEstimate(
-        weights=(parameters * (2 if recipe.teacher else 1) + beside * trained) * mib,
+        weights=(_bytes(model) + _copied(model, recipe) + more) / 2**20,
         gradients=trained * mib,
         optimiser=_MOMENTS[recipe.training.optimiser] * trained * mib,
-        activations=padded * (wide + logits * len(model.output_ids) / 2) * mib,
+        activations=half * padded * (wide + logits * len(model.output_ids) / 2) * mib,
     )
 
 
@@ -191,6 +196,8 @@ def check_fits(recipe: Recipe, parent: Pipeline, corpora: Sequence[ParallelCorpu
         remedy = f"set training.batch_tokens to {fitting} at most, and training.accumulate higher"
     elif hasattr(recipe.model, "lora_rank") and not recipe.model.low_rank:
         remedy = "try --recipe fine-tune-lora, which has fewer gradients and less of the optimiser's state"
+    elif recipe.model.low_rank and not recipe.model.halves_base:
+        remedy = "try --set model.lora_base=bf16 --set machine.precision=bf16, which halve the weights that stay"
     raise RunError(f"the training needs about {memory} of memory, and {free:,.0f} MiB are free", remedy)
 
 
@@ -212,6 +219,18 @@ def _parameters(model: TranslationModel) -> tuple[int, int]:
     """Return how many numbers a model's weights have, and how many of them are trained."""
     sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
     return sum(size for size, _ in sizes), sum(size for size, is_trained in sizes if is_trained)
+
+
+def _bytes(model: TranslationModel) -> int:
+    """Return the size of a model's weights as they are kept: LoRA may halve those that it leaves as they are."""
+    return sum(weight.nbytes for weight in model.parameters())
+
+
+def _copied(model: TranslationModel, recipe: Recipe) -> int:
+    """Return the bytes of the half-precision copies of matrices that an update keeps for the gradient."""
+    if recipe.machine.precision == "fp32":
+        return 0
+    return sum(2 * weight.numel() for weight in model.parameters() if weight.dim() == 2 and weight.dtype.itemsize == 4)
 
 
 def _padded(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> float:

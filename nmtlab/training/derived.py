@@ -102,8 +102,7 @@ def _derived(run: Run, folder: Path, weights: Mapping[str, Tensor], step: int, o
             if (run.folder / name).exists():
                 shutil.copyfile(run.folder / name, unfinished / name)
 
-    recipe = run.recipe.with_changes({"model.lora_rank": 0}) if run.recipe.model.low_rank else run.recipe
-    return Run.create(folder, recipe, run.environment, run.pipeline, fill)
+    return Run.create(folder, run.recipe.without_low_rank(), run.environment, run.pipeline, fill)
 
 
 def mean_weights(checkpoints: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

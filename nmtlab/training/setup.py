@@ -439,4 +439,5 @@ def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], 
         for text, checksum, named in zip(corpora, checksums, run.recipe.corpora, strict=True)
         if not named.vocabulary_only
     ]
-    return Mixture(texts, run.recipe.training.sampling_exponent)
+    rotations = [named.rotation for named in run.recipe.corpora if not named.vocabulary_only]
+    return Mixture(texts, run.recipe.training.sampling_exponent, rotations=rotations)

@@ -33,7 +33,7 @@ from nmtlab.workspace import Workspace
 _FREE = {
     "model": {
         "dropout", "variational", "init", "init_range", "lexicon_reads_dropped", "length_gradient", "adapter_width",
-        "lora_rank", "clip_inputs",
+        "lora_rank", "lora_base", "clip_inputs",
     },
     "text": {
         "max_words", "max_subwords", "max_target_tokens", "min_frequency", "unk_copy_threshold", "vocabulary_size",
@@ -56,12 +56,11 @@ def continued_recipe(parent: Run, recipe: Recipe) -> Recipe:
     if not parent.recipe.model.neural:
         raise RunError(f"run {parent.name!r}: phrase-based, it has no weights", "choose a neural run")
     given = recipe.model.model_fields_set - {"family"}
-    changes: dict[str, object] = {"model.lora_rank": 0} if parent.recipe.model.low_rank else {}
-    changes |= {f"model.{field}": getattr(recipe.model, field) for field in given}
+    changes: dict[str, object] = {f"model.{field}": getattr(recipe.model, field) for field in given}
     changes |= {"transfer.parent": parent.name, "transfer.continued": True}
     if parent.recipe.text.segmentation == "imported":
         changes["transfer.output"] = "freeze"
-    sections = {name: getattr(parent.recipe, name) for name in ("model", "text", "search")}
+    sections = {name: getattr(parent.recipe.without_low_rank(), name) for name in ("model", "text", "search")}
     return recipe.model_copy(update=sections).with_changes(changes)
 
 

@@ -20,6 +20,8 @@ from nmtlab.training.objective import training_objective
 from nmtlab.translation import Translator
 
 _BATCH_TOKENS = 4096
+_BATCH_LOGITS = 1 << 28
+"""Most logits of a batch: those of a large vocabulary would take more memory than an update."""
 
 
 class DevScores(NamedTuple):
@@ -105,7 +107,8 @@ def _negative_log_likelihood(
     source_ids, target_ids = pipeline.encode_sources(sources), pipeline.encode_target(target)
     sides = target_ids, *source_ids
     total, tokens = 0.0, 0
-    for batch in sorted_batches([max(map(len, row)) for row in zip(*sides, strict=True)], _BATCH_TOKENS):
+    most = min(_BATCH_TOKENS, _BATCH_LOGITS // int(pipeline.target_allowed.sum()))
+    for batch in sorted_batches([max(map(len, row)) for row in zip(*sides, strict=True)], most):
         target_batch, first, *more = (pad([ids[i] for i in batch]) for ids in sides)
         pairs = batch_of(first, target_batch, more_sources=tuple(more))
         loss = cross_entropy(on_device(pairs, model.device))

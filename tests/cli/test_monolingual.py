@@ -154,7 +154,9 @@ def test_noise_is_added_by_name(nmtlab, data, tiny_corpus):
 def test_lines_like_a_domain_are_selected_and_shown(nmtlab, german, data):
     done = nmtlab("corpus", "select", "chosen", "--text", "tiny:de", "--like", "tiny:de", "--keep", 0.1)
     assert not done.code, done.err
-    assert [path.name for path in sorted((data / "corpora" / "chosen").iterdir())] == ["import.json", "train.de"]
+    assert [path.name for path in sorted((data / "corpora" / "chosen").iterdir())] == [
+        "costs.npy", "import.json", "train.de",
+    ]  # fmt: skip
     assert "cross-entropy difference, in nats per token" in done.out
     words = ["corpus", "select", "pairs", "--text", "tiny", "--like", "tiny", "--keep", 30, "--json"]
     answer = Selection.model_validate_json(nmtlab(*words).out, strict=True)

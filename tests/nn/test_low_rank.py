@@ -28,6 +28,21 @@ def test_merged_weights_give_the_same_as_the_change_beside_them(rank):
     torch.testing.assert_close(layer(x).detach(), expected, atol=1e-6, rtol=1e-6)
 
 
+def test_a_base_in_half_precision_is_computed_with_in_that_of_the_change_or_of_autocast():
+    torch.manual_seed(1)
+    layer, x = LowRankLinear(INSIDE, OUTSIDE, 2, torch.bfloat16), torch.randn(4, INSIDE)
+    layer.draw(0.5, {})
+    torch.nn.init.normal_(layer.low_rank_up)
+    assert [weight.dtype for weight in layer.parameters()].count(torch.bfloat16) == 1
+    found = merged({f"some.{name}": weight.detach() for name, weight in layer.named_parameters()})
+    expected = F.linear(x, found["some.weight"], found["some.bias"])
+    torch.testing.assert_close(layer(x).detach(), expected, atol=1e-6, rtol=1e-6)
+    whole = LowRankLinear(INSIDE, OUTSIDE, 2)
+    whole.load_state_dict(layer.state_dict())
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(layer(x), whole(x))
+
+
 @pytest.mark.parametrize("rank", [1, 3, INSIDE])
 def test_at_first_the_gradient_of_b_is_that_of_w_through_a_and_a_has_none(rank):
     layer, x = made(rank), torch.randn(4, INSIDE).double()

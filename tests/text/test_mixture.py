@@ -128,3 +128,54 @@ def test_pairs_that_all_count_once_have_no_weights_and_what_was_left_out_is_adde
     mixture = Mixture([text(10, [5]), text(1000, [5])])
     assert mixture.batch(np.array([0, 7])).weight is None
     assert mixture.skipped == {"too long": 2}
+
+
+# Texts that take turns
+
+
+def taking_turns(*rotations: str, sizes: tuple[int, ...] = (20, 11, 13, 7), exponent: float = 1.0) -> Mixture:
+    texts = [text(1000 * (place + 1), [size]) for place, size in zip(range(len(rotations)), sizes, strict=False)]
+    return Mixture(texts, exponent, rotations=rotations)
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_as_many_epochs_as_texts_that_take_turns_have_each_of_them_once_and_the_others_always(first):
+    mixture = taking_turns("", "made", "made", "made")
+    epochs = [drawn(mixture, number) for number in range(first, first + 3)]
+    for epoch in epochs:
+        assert {pair // 1000 for pair in epoch if pair >= 2000} in ({2}, {3}, {4})
+        assert {pair for pair in epoch if pair < 2000} == set(range(1000, 1020))
+        assert set(epoch.values()) == {1}
+    together = sum(epochs, Counter())
+    assert {pair for pair, times in together.items() if times == 1} == {
+        1000 * place + pair for place, size in ((2, 11), (3, 13), (4, 7)) for pair in range(size)
+    }
+
+
+def test_a_rotation_counts_as_the_text_whose_turn_it_is():
+    mixture = taking_turns("", "made", "made", sizes=(900, 100, 900), exponent=0.5)
+    assert [mixture.quotas_of(epoch) for epoch in range(3)] == [[750, 250, 0], [900, 0, 900], [750, 250, 0]]
+    assert mixture.quotas == mixture.quotas_of(0)
+
+
+def test_rotations_of_different_names_or_directions_turn_by_themselves():
+    texts = [text(10, [5]), text(1000, [5]), text(2000, [5], "en", "xx"), text(3000, [5], "en", "xx"), text(4000, [5])]
+    mixture = Mixture(texts, rotations=("a", "a", "a", "a", "b"))
+    present = [[quota > 0 for quota in mixture.quotas_of(epoch)] for epoch in (0, 1)]
+    assert present == [[True, False, True, False, True], [False, True, False, True, True]]
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 7])
+def test_a_rotation_of_one_text_is_that_text_in_every_epoch(epoch):
+    turning, always = taking_turns("", "made", exponent=0.7), taking_turns("", "", exponent=0.7)
+    for ours, theirs in zip(*(Batches(one, 60, seed=3).epoch(epoch) for one in (turning, always)), strict=True):
+        assert np.array_equal(ours.source, theirs.source)
+
+
+def test_an_epoch_of_texts_that_take_turns_goes_on_where_it_was_left():
+    batches = Batches(taking_turns("", "made", "made"), 60, seed=1)
+    for number in (0, 1):
+        whole = list(batches.epoch(number))
+        assert len(whole) == batches.count(number) > 2
+        rest = batches.epoch(number, start=2)
+        assert all(np.array_equal(ours.source, theirs.source) for ours, theirs in zip(rest, whole[2:], strict=True))

@@ -341,6 +341,23 @@ def test_the_published_values_of_heads_are_those_of_tran_and_bisk_whose_trees_tr
     assert len(values) == 7 * 4 + 5 * 3 * 2
 
 
+def test_the_published_values_of_rounds_are_those_of_hoang_whose_first_round_brings_most():
+    values = published("rounds").astype({"value": float}).pivot(index="row", columns="column", values="value")
+    assert [*values.loc["en-fa"]] == [16.4, 16.7, 17.1, 17.2]
+    assert len(values) == 4
+    gains = values.diff(axis=1).iloc[:, 1:]
+    assert (gains.loc[["fr-en (100K)", "en-fr (100K)"]].idxmax(axis=1) == "round 1").all()
+    assert (values["round 2"] > values["round 1"]).all()
+
+
+def test_the_published_values_of_both_ways_are_those_of_niu_whose_model_is_best_on_text_that_it_made_twice():
+    values = published("both-ways").astype({"value": float}).pivot(index="row", columns="column", values="value")
+    assert values.shape == (4, 8)
+    assert [*values.loc["tl-en", ["U-1", "B-1", "B-6*"]]] == [31.99, 32.72, 34.50]
+    assert (values.idxmax(axis=1) == "B-6*").all()
+    assert (values["U-3"] < values["U-2"]).all()  # made targets are worse than made sources
+
+
 def test_every_published_value_has_its_source():
     assert all(re.search(r"Nguyen.*\(2019\), Table 3\.\d+$", source) for source in PUBLISHED["source"])
     assert (PUBLISHED["table"].str.removeprefix("table-") == PUBLISHED["source"].str.extract(r"(3\.\d+)$")[0]).all()

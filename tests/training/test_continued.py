@@ -29,12 +29,13 @@ from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.training.cost import check_fits, estimate_cost
-from nmtlab.training.derived import average_checkpoints
+from nmtlab.training.derived import average_checkpoints, cut_run
 from nmtlab.training.events import Hint
 from nmtlab.training.parallel import Group
 from nmtlab.training.setup import train
 from nmtlab.training.step import Stepper
-from nmtlab.training.transfer import continued_recipe
+from nmtlab.training.transfer import continued_recipe, freeze
+from nmtlab.translation import Translator
 from nmtlab.workspace import Workspace
 
 pytestmark = pytest.mark.full  # what its tests share takes seconds to make
@@ -352,7 +353,116 @@ def test_merged_weights_are_averaged(here):
     assert open_model(mean).translate(["ein hund"])
 
 
+# LoRA with a base in half precision
+
+HALF = {"model.lora_base": "bf16", "machine.precision": "bf16"}
+
+
+@pytest.fixture(scope="module")
+def half(parent, here) -> Run:
+    return train(f"{parent.name}-half", low_rank_recipe(parent).with_changes(HALF), opened(here), here)
+
+
+def test_a_base_in_half_precision_stays_the_parents_rounded_once(parent, half):
+    theirs = parent.checkpoints.weights()[0]
+    for which in ("best", "last"):
+        ours = half.checkpoints.weights(which)[0]
+        kept = {name for name, weight in ours.items() if weight.dtype == torch.bfloat16}
+        matrices = {name for name, weight in theirs.items() if weight.dim() == 2}
+        assert kept == {name for name in matrices if "positions" not in name}
+        assert all(torch.equal(ours[name], theirs[name].to(ours[name].dtype)) for name in theirs)
+        assert all(ours[name].any() and ours[name].dtype == torch.float32 for name in ours.keys() - theirs.keys())
+    state = half.checkpoints.optimiser(half.checkpoints.last_step)[0]
+    assert state
+    assert all(is_low_rank(name) and tensor.dtype == torch.float32 for name, tensor in state.items())
+
+
+def test_it_is_updated_as_beside_a_base_of_the_same_values_in_single_precision(parent, half, here):
+    """Autocast rounds products and not what it multiplies if that is rounded already: the results are equal bits."""
+    recipes = half.recipe, half.recipe.with_changes({"model.lora_base": "fp32"})
+    models = [model_for(recipe, half.pipeline).train() for recipe in recipes]
+    for model in models:
+        load_weights(model, half.checkpoints.weights("last")[0])
+        freeze(model, half.recipe.transfer)
+    group = Group.init(torch.device("cpu"))
+    steppers = [
+        Stepper(model, recipe, half.pipeline, group) for model, recipe in zip(models, recipes, strict=True)
+    ]  # fmt: skip
+    mixture = Mixture([EncodedCorpus.open(here.cache, half.pipeline, opened(here))])
+    for step, batch in zip(range(1, 4), Batches(mixture, 400, seed=1).epoch(0), strict=False):
+        norms = [stepper.update(step, [batch], rate=0.01).norm for stepper in steppers]
+        assert norms[0] == norms[1] > 0
+    for name, weight in models[0].named_parameters():
+        assert torch.equal(weight.float(), models[1].get_parameter(name)), name
+
+
+def test_a_model_with_a_base_in_half_precision_is_the_merged_one(half, here):
+    unmerged = model_for(half.recipe, half.pipeline).eval()
+    load_weights(unmerged, half.checkpoints.weights("last")[0])
+    together = open_model(half, which="last").model
+    assert {weight.dtype for weight in together.parameters()} == {torch.float32}
+    batch = on_device(
+        next(
+            iter(Batches(Mixture([EncodedCorpus.open(here.cache, half.pipeline, opened(here))]), 400, seed=1).epoch(0))
+        )
+    )
+    with torch.no_grad():
+        torch.testing.assert_close(unmerged(batch), together(batch), atol=1e-5, rtol=1e-5)
+    lines = list(opened(here).lines("dev", "de"))[:8]
+    greedy = SearchSettings(beam_size=1)
+    first, second = (Translator(model, half.pipeline, greedy).translate(lines) for model in (unmerged, together))
+    assert [one.text for one in first] == [one.text for one in second]
+
+
+def test_an_interrupted_training_beside_it_goes_on_exactly(half, parent, here):
+    steps = iter(range(100))
+    name = f"{half.name}-stopped"
+    train(name, half.recipe, opened(here), here, should_stop=lambda: next(steps) == 13)
+    stopped = train(name, half.recipe, opened(here), here, resume=True)
+    ours, theirs = (run.checkpoints.weights("last")[0] for run in (stopped, half))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert stopped.log.gradient_norms().equals(half.log.gradient_norms())
+
+
+def test_runs_that_go_on_from_it_or_are_made_of_it_have_single_precision(half, here):
+    recipe = recipe_from(half)
+    assert (recipe.model.lora_rank, recipe.model.lora_base) == (0, "fp32")
+    begun = train(f"{half.name}-2", recipe, opened(here), here, should_stop=lambda: True).checkpoints.weights("last")[0]
+    theirs = merged(half.checkpoints.weights()[0])
+    assert all(torch.equal(begun[name], theirs[name].float()) for name in theirs)
+    cut = cut_run(half, here.runs / f"{half.name}-cut", 0.5)
+    assert cut.recipe.model.lora_base == "fp32"
+    assert open_model(cut).translate(["ein hund"])
+
+
+def test_half_precision_without_what_it_needs_is_refused(here):
+    low = low_rank_recipe(run_of(here, "parent"))
+    with pytest.raises(NmtlabError, match=r"model.lora_base 'bf16' saves no memory .* set machine.precision to 'bf16'"):
+        low.with_changes({"model.lora_base": "bf16"})
+    with pytest.raises(NmtlabError, match=r"lora_base is 'bf16', but lora_rank is 0; set that to 16"):
+        low.with_changes({**HALF, "model.lora_rank": 0})
+
+
 # Memory
+
+
+def test_the_estimate_counts_a_base_in_half_precision(parent, here, half):
+    def memory(**changes):
+        recipe = low_rank_recipe(parent).with_changes({name.replace("__", "."): one for name, one in changes.items()})
+        return estimate_cost(recipe, opened(here), continued=parent.pipeline)
+
+    weights = half.checkpoints.weights()[0]
+    halved = memory(**HALF)
+    changes = sum(weight.numel() for name, weight in weights.items() if is_low_rank(name))
+    stored = sum(weight.nbytes for weight in weights.values())
+    others = sum(weight.numel() for weight in weights.values() if weight.dim() == 2 and weight.itemsize == 4)
+    assert halved.memory.weights == pytest.approx((stored + 2 * others) / 2**20)
+    assert halved.memory.gradients == pytest.approx(4 * changes / 2**20)
+    rounded = memory(machine__precision="bf16")
+    copies = sum(weight.numel() for weight in weights.values() if weight.dim() == 2)
+    assert rounded.memory.weights - memory().memory.weights == pytest.approx(2 * copies / 2**20)
+    assert halved.memory.activations == rounded.memory.activations < memory().memory.activations
+    assert rounded.disk_mib - halved.disk_mib == pytest.approx(2 * 2 * (copies - others) / 2**20)
 
 
 def test_the_estimate_counts_what_is_trained(parent, here):
@@ -390,7 +500,9 @@ def test_a_training_that_does_not_fit_says_what_would(here, monkeypatch):
     assert "try --recipe fine-tune-lora" in refused(here, large, opened(here))
     monkeypatch.setattr("nmtlab.training.cost.free_mib", lambda: 100.0)
     assert "try --recipe fine-tune-lora" in refused(here, large, opened(here))
-    assert "choose a smaller model" in refused(here, low_rank_recipe(parent), opened(here))
+    low = low_rank_recipe(parent)
+    assert "try --set model.lora_base=bf16 --set machine.precision=bf16" in refused(here, low, opened(here))
+    assert "choose a smaller model" in refused(here, low.with_changes(HALF), opened(here))
 
 
 def test_the_command_line_says_the_memory(here, monkeypatch):

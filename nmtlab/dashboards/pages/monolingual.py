@@ -11,6 +11,8 @@ from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.views import ViewSection
+from nmtlab.dashboards.parts.selected import selection_view, selections, share_kept
+from nmtlab.dashboards.widgets.controls import offer
 from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
@@ -29,6 +31,7 @@ PAGE = About(
 
 _NOT_MEASURED = f"No runs yet: 'nmtlab reproduce {MONOLINGUAL.name} --save' trains the systems of this page."
 _NO_TEXTS = f"No text that a run of the table has made is here: 'nmtlab reproduce {MONOLINGUAL.name}' makes some."
+_NO_SELECTION = "No selected text is here: 'nmtlab corpus select' makes some, by a domain or by two runs."
 _SYSTEMS = (
     "All systems of a panel make as many updates and are tested on the same text. 4:1 is four lines of monolingual "
     "text to each pair: of further pairs, one side is kept and the other made. Back-translated: the target side is "
@@ -39,7 +42,7 @@ _SYSTEMS = (
 
 
 class MonolingualPage(Page):
-    """The measured scores; gains over the quality of back-translations; made pairs beside real ones."""
+    """The measured scores; gains over the quality of back-translations; made pairs beside real ones; selected lines."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -48,6 +51,14 @@ class MonolingualPage(Page):
         self.gains = ViewSection(lambda: self._view(self.gains, monolingual_view), ("metric",), "In numbers")
         self.quality = ViewSection(lambda: self._view(self.quality, quality_view), ("metric",), "In numbers")
         self.none, self.pairs = Note(), Table("The first pairs of each text", height="24em")
+        self.selection = widgets.Dropdown(description="Selection", options=[], layout={"width": "100%"})
+        self.share = widgets.FloatSlider(
+            description="Keep", value=0.5, min=0.001, max=1, step=0.001, readout_format=".1%"
+        )
+        self.selected = ViewSection(self._selected, ("selection", "keep"), "Lines beside the cut")
+        self._selections = selections(workspace)
+        self.selection.observe(lambda _: self._begin_at_its_share(), "value")
+        offer(self.selection, tuple(self._selections))
         made = Section(("metric",), (self.none, self.pairs), self._show_pairs)
         self.measured = widgets.VBox([self.gains.answer, self.gains.chart])
         body = [
@@ -55,13 +66,26 @@ class MonolingualPage(Page):
             Fold("quality", "Does the quality of back-translations decide?", self.quality),
             Fold("pairs", "What do made pairs look like?", made),
             Fold("numbers", "The scores in numbers", self.gains.table),
+            Fold("selected", "Which lines does a selection keep?", self.selection, self.share, self.selected),
         ]  # fmt: skip
-        super().__init__(PAGE, {"metric": self.metric}, [self.gains], body, [self.metric])
+        state = {"metric": self.metric, "selection": self.selection, "keep": self.share}
+        super().__init__(PAGE, state, [self.gains], body, [self.metric])
 
     def _view(self, section: ViewSection, view: Callable[[str], View]) -> View | None:
         with suppress(NmtlabError):
             return view(self.metric.value)
         section.answer.say(_NOT_MEASURED)
+        return None
+
+    def _begin_at_its_share(self) -> None:
+        with suppress(NmtlabError):  # damaged, which the section says
+            if folder := self._selections.get(self.selection.value or ""):
+                self.share.value = share_kept(folder)
+
+    def _selected(self) -> View | None:
+        if folder := self._selections.get(self.selection.value or ""):
+            return selection_view(folder, self.share.value, self._workspace)
+        self.selected.answer.say(_NO_SELECTION)
         return None
 
     def _show_pairs(self) -> None:

@@ -128,9 +128,13 @@ class TranslatedCorpus(_Derived):
 
     @property
     def name(self) -> str:
-        """Its name in the workspace; the name of a run on the same corpus begins with that of the corpus."""
+        """Its name in the workspace; the name of a run on the same corpus begins with that of the corpus.
+
+        It has the direction if that is not the corpus' usual one: a run makes sources of one, and targets of the other.
+        """
         by = self.by.removeprefix(f"{self.whole.name}.")
-        return f"{self.whole.name}.by-{by}{'.nearest' * self.nearest}{'.sampled' * self.sampled}"
+        direction = f".{self.source}-{self.target}" if isinstance(self.whole, Directed) else ""
+        return f"{self.whole.name}{direction}.by-{by}{'.nearest' * self.nearest}{'.sampled' * self.sampled}"
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.

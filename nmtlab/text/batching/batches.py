@@ -50,7 +50,7 @@ class Batches:
 
     def _groups(self, number: int) -> Iterator[np.ndarray]:
         random = np.random.Generator(np.random.PCG64DXSM([self.seed, number]))
-        for window in self.mixture.windows(random, self.window):
+        for window in self.mixture.windows(random, self.window, number):
             ready = self.curriculum.ready(window, number) if self.curriculum else window
             groups = [group for pairs in self.mixture.by_direction(ready) for group in self._cut(pairs)]
             for index in random.permutation(len(groups)):

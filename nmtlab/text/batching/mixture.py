@@ -18,17 +18,21 @@ from nmtlab.text.segmentation.vocabulary import PAD
 class Mixture:
     """One or more texts, with pairs numbered consecutively across them.
 
-    An epoch has as many pairs as all texts together. A text with a quota above its number of pairs is repeated, with
+    An epoch has as many pairs as its texts together. A text with a quota above its number of pairs is repeated, with
     randomly chosen pairs in the last, partial pass.
 
     Args:
         sampling_exponent: a text's share of an epoch is proportional to its number of pairs to this power, 0 to 1.
         links: of the tokens of each pair; None if no attention is guided.
+        rotations: name of each text's rotation, empty for a text that every epoch has; none if no text has one. The
+            texts of a direction and a rotation take turns: epoch e has the one at place e mod N (Imamura and Sumita
+            2018).
     """
 
     texts: Sequence[EncodedCorpus]
     sampling_exponent: float = 1.0
     links: TokenLinks | None = None
+    rotations: Sequence[str] = ()
 
     def __len__(self) -> int:
         return sum(map(len, self.texts))
@@ -40,17 +44,30 @@ class Mixture:
 
     @cached_property
     def quotas(self) -> list[int]:
-        """Number of pairs of each text in an epoch, at least 1."""
-        shares = np.array([len(text) for text in self.texts]) ** self.sampling_exponent
-        return [max(1, round(len(self) * share)) for share in shares / shares.sum()]
+        """Number of pairs of each text in the first epoch, as of `quotas_of`."""
+        return self.quotas_of(0)
 
-    def windows(self, random: np.random.Generator, size: int) -> Iterator[np.ndarray]:
+    def quotas_of(self, epoch: int) -> list[int]:
+        """Return the number of pairs of each text in an epoch: at least 1, or 0 if another one has its turn."""
+        sizes = np.array([len(text) * turn for text, turn in zip(self.texts, self._turns(epoch), strict=True)])
+        shares = np.where(sizes > 0, sizes**self.sampling_exponent, 0)
+        return [max(int(share > 0), round(sizes.sum() * share)) for share in shares / shares.sum()]
+
+    def _turns(self, epoch: int) -> list[bool]:
+        """Return which texts an epoch has."""
+        names = self.rotations or [""] * len(self.texts)
+        rotations = [(name, text.direction) for name, text in zip(names, self.texts, strict=True)]
+        members = {one: [place for place, other in enumerate(rotations) if other == one] for one in rotations}
+        return [not one[0] or members[one][epoch % len(members[one])] == place for place, one in enumerate(rotations)]
+
+    def windows(self, random: np.random.Generator, size: int, epoch: int = 0) -> Iterator[np.ndarray]:
         """Yield the pairs of an epoch in random order, `size` at a time, each window mixed like the whole.
 
         Shards are read in sequence, one per text at a time.
         """
-        orders = [_order(text, quota, random) for text, quota in zip(self.texts, self.quotas, strict=True)]
-        total = sum(self.quotas)
+        quotas = self.quotas_of(epoch)
+        orders = [_order(text, quota, random) for text, quota in zip(self.texts, quotas, strict=True)]
+        total = sum(quotas)
         for begin in range(0, total, size):
             end = min(begin + size, total)
             yield np.concatenate(
@@ -136,6 +153,8 @@ class Mixture:
 
 def _order(text: EncodedCorpus, count: int, random: np.random.Generator) -> np.ndarray:
     """Return `count` pairs of a text in random order, shard by shard; pairs repeat equally often, give or take one."""
+    if not count:
+        return np.empty(0, dtype=np.uint32)
     passes = [_shuffled(text, random) for _ in range(-(-count // len(text)))]
     return np.concatenate(passes)[:count]
 
