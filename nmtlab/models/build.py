@@ -14,6 +14,7 @@ from nmtlab.models.convolutional import ConvolutionalModel, Decoder, Encoder
 from nmtlab.models.convolutional import DecoderLayer as ConvDecoderLayer
 from nmtlab.models.interface import LanguageCodes, TranslationModel
 from nmtlab.models.layers import DecoderLayer, EncoderLayer
+from nmtlab.models.mixture import MixtureModel
 from nmtlab.models.planned import PlannedTransformer
 from nmtlab.models.recurrent import Encoder as RecurrentEncoder
 from nmtlab.models.recurrent import RecurrentModel
@@ -58,6 +59,7 @@ class ModelText(NamedTuple):
         first_tokens: target language -> type that a Transformer's decoder reads in place of BOS.
         reads_start: whether that decoder reads BOS before this type too.
         sources: number of sources that are translated together.
+        missing: type that stands for a missing one of several sources; None: none is ever missing.
     """
 
     source_types: int
@@ -68,6 +70,7 @@ class ModelText(NamedTuple):
     first_tokens: Mapping[str, int] | None = None
     reads_start: bool = False
     sources: int = 1
+    missing: int | None = None
 
     @property
     def masks(self) -> Mapping[str, np.ndarray]:
@@ -91,6 +94,7 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
     first, start = pipeline.first_tokens, pipeline.reads_start
     sources = 1 + len(recipe.corpus.also_sources)
     text = ModelText(source.size, pipeline.allowed_by_language, pipeline.joint, table, languages, first, start, sources)
+    text = text._replace(missing=pipeline.missing_source)
     model = build_model(recipe.model, text)
     default = tuple(codes[0] for codes in languages)
     return model if pipeline.languages == default else model.directed(*pipeline.languages)
@@ -195,6 +199,18 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
     return model
 
 
+def _mixture(settings: RnnSettings, text: ModelText) -> MixtureModel:
+    one = text._replace(sources=1)
+    model = MixtureModel([_recurrent(settings, one) for _ in range(text.sources)], text.missing, text.languages)
+    for parameter in model.gate.parameters():
+        nn.init.uniform_(parameter, -settings.init_range, settings.init_range)
+    return model
+
+
+def _of_rnn(settings: RnnSettings, text: ModelText) -> RecurrentModel | MixtureModel:
+    return (_mixture if settings.mixes_experts and text.sources > 1 else _recurrent)(settings, text)
+
+
 def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
     s, target_types = settings, text.target_types
     dropout = SequenceDropout(s.dropout, s.variational)
@@ -280,7 +296,7 @@ def _convolutional(settings: ConvSettings, text: ModelText) -> ConvolutionalMode
 
 BUILDERS: dict[type, Callable[..., TranslationModel]] = {
     TransformerSettings: _transformer,
-    RnnSettings: _recurrent,
+    RnnSettings: _of_rnn,
     ConvSettings: _convolutional,
 }
 """Settings of a family -> what builds its models."""

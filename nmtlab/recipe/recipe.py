@@ -215,6 +215,8 @@ def _sources_problem(recipe: Recipe) -> str:
         return f"{field}: model.lexicon 'table' is of one source; set it to 'none' or 'module'"
     if isinstance(model, RnnSettings) and model.lexical_module and model.combine != "joint":
         return "model.lexicon 'module' reads what one attention weighs; set model.combine to 'joint'"
+    if model.mixes_experts and recipe.teacher:
+        return "model.combine 'mixture': the experts learn from the text; set training.teacher_weight to 0"
     if isinstance(model, RnnSettings) and model.combine == "flat" and model.attention == "additive":
         return "model.combine 'flat' needs a product as its score; set model.attention to 'general'"
     of_one = {

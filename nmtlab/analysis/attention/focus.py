@@ -42,7 +42,7 @@ SEVERAL = Need(
 )  # fmt: skip
 _JOINT = Need(
     "an attention to each source", "it has an attention to each source, whose weights add up to 1 in each",
-    "choose a run whose model.combine is joint or flat", lambda run: run.recipe.model.joint_attention,
+    "choose a run whose model.combine is joint, flat or mixture", lambda run: run.recipe.model.joint_attention,
 )  # fmt: skip
 
 

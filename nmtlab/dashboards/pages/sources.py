@@ -51,8 +51,9 @@ _SAMPLE = 100
 """Sentences of a whole text."""
 _NONE = (
     "No run here has one attention to several sources: make triplets with 'nmtlab corpus triplets', or join corpora, "
-    "and train with --also-source and --set model.combine=joint."
+    "and train with --also-source and --set model.combine=joint or mixture."
 )
+_WEIGHED = ". In a mixture of experts, the share of a source is the weight that the gate gives its expert."
 _PUBLISHED = (
     "In post-editing of English to German (WMT 2017), Jauregi Unanue et al. (2018) count, of the tokens, "
     f"{listed([f'{percent(share)} {source}' for source, share in PUBLISHED.items()])} at a threshold of {THRESHOLD:g}."
@@ -125,7 +126,8 @@ class SourcesPage(Page):
         self._weights = attention(system_of(run), sentences[0], more=sentences[1:]).assign(run=run.label)
         self.maps.show(with_subtitle(attention_figure(self._weights), self._about(run)))
         named = zip((run.direction[0], *run.recipe.corpus.also_sources), sentences, strict=False)
-        self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named))
+        weighed = _WEIGHED if run.recipe.model.mixes_experts else ""
+        self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named) + weighed)
 
     def _about(self, run: Run) -> str:
         typed = not is_blank(self.typed.value)
