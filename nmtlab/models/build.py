@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
+from nmtlab.models.bytenet import Block, ByteNet
+from nmtlab.models.bytenet import Decoder as ByteNetDecoder
+from nmtlab.models.bytenet import Encoder as ByteNetEncoder
 from nmtlab.models.convolutional import ConvolutionalModel, Decoder, Encoder
 from nmtlab.models.convolutional import DecoderLayer as ConvDecoderLayer
 from nmtlab.models.interface import LanguageCodes, TranslationModel
@@ -29,6 +32,7 @@ from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
+from nmtlab.nn.linear import Linear
 from nmtlab.nn.maps import linear_maps
 from nmtlab.nn.matrix_tree import HeadSelection
 from nmtlab.nn.norms import ScaleNorm
@@ -39,6 +43,7 @@ from nmtlab.nn.recurrent import CELLS, Cell, FusedLayer, SequenceDropout, Stack,
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.nn.several import FlatGlobalAttention, SeparateAttention, SeparateGlobalAttention
 from nmtlab.recipe import Recipe
+from nmtlab.recipe.bytenet import ByteNetSettings
 from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.family import Family
 from nmtlab.recipe.rnn import RnnSettings
@@ -294,10 +299,38 @@ def _convolutional(settings: ConvSettings, text: ModelText) -> ConvolutionalMode
     return model
 
 
+def _bytenet(settings: ByteNetSettings, text: ModelText) -> ByteNet:
+    s = settings
+
+    def blocks(layers: int) -> list[Block]:
+        return [Block(s.d_model, s.kernel, dilation, s.dropout) for dilation in s.dilations(layers)]
+
+    def embedding(types: int) -> WordEmbedding:
+        return WordEmbedding(types, s.d_model, fixnorm=False)
+
+    target_embedding = embedding(text.target_types)
+    model = ByteNet(
+        source_embedding=target_embedding if text.joint and s.shared_embeddings else embedding(text.source_types),
+        target_embedding=target_embedding,
+        encoder=ByteNetEncoder(blocks(s.encoder_layers), s.d_model, s.length_factor, s.length_extra, s.dropout),
+        decoder=ByteNetDecoder(blocks(s.decoder_layers), s.d_model, s.dropout),
+        output_layer=OutputLayer(_tensors(text.masks), scaled=False),
+        language_codes=text.languages,
+    )
+    if not model.output_layer.bias.is_meta:
+        for table in {id(one): one for one in (model.source_embedding, model.target_embedding)}.values():
+            table.reset({})
+        for linear in (module for module in model.modules() if isinstance(module, Linear)):
+            nn.init.xavier_normal_(linear.weight)
+            nn.init.zeros_(linear.bias)
+    return model
+
+
 BUILDERS: dict[type, Callable[..., TranslationModel]] = {
     TransformerSettings: _transformer,
     RnnSettings: _of_rnn,
     ConvSettings: _convolutional,
+    ByteNetSettings: _bytenet,
 }
 """Settings of a family -> what builds its models."""
 

@@ -8,7 +8,7 @@ from nmtlab.recipe.section import Section
 NO_DECODER = "a phrase-based system has no decoder to inspect"
 """What is missing where a model is not `neural`."""
 
-NO_ATTENTION = "it has no attention", "choose a run whose model.attention is not 'none'"
+NO_ATTENTION = "it has no attention", "choose a run whose model.attention is not 'none', or a Transformer"
 """What is missing where a model does not attend (`Family.attends`), and what to do."""
 
 
