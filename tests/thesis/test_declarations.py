@@ -35,7 +35,7 @@ def printed_numbers(line: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+\.?\d*", without)]
 
 
-_ASKED_HERE = {"copying": {"rarest-recall"}, "grammar": {"over-left-branching"}}
+_ASKED_HERE = {"copying": {"rarest-recall"}, "grammar": {"over-left-branching"}, "post-editing": {"edits-saved"}}
 
 
 @pytest.mark.parametrize("name", PRINTED)
