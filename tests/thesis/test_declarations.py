@@ -341,6 +341,16 @@ def test_the_published_values_of_heads_are_those_of_tran_and_bisk_whose_trees_tr
     assert len(values) == 7 * 4 + 5 * 3 * 2
 
 
+def test_the_published_values_of_post_editing_are_those_of_jauregi_unanue_et_al():
+    values = published("post-editing").astype({"value": float})
+    joint = values[values["column"] == "joint"].pivot(index="metric", columns="row", values="value")
+    assert sorted(zip(joint.loc["test-ter"], joint.loc["test-bleu"], strict=True)) == [
+        (22.6, 66.21), (30.23, 57.14), (41.58, 43.05)
+    ]  # fmt: skip
+    assert joint.filter(like="from-", axis=0).max(axis=1).tolist() == [23, 45]
+    assert len(values) == 9
+
+
 def test_every_published_value_has_its_source():
     assert all(re.search(r"Nguyen.*\(2019\), Table 3\.\d+$", source) for source in PUBLISHED["source"])
     assert (PUBLISHED["table"].str.removeprefix("table-") == PUBLISHED["source"].str.extract(r"(3\.\d+)$")[0]).all()
