@@ -113,7 +113,7 @@ class MixtureModel(TranslationModel[MixtureMemory, MixtureState]):
 
     @property
     def output_ids(self) -> Tensor:
-        return self.output_table().ids
+        return self.models[0].output_types.types(self.default_languages[1])
 
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.models[0].embed_source(source, language)
