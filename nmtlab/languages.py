@@ -30,6 +30,11 @@ def first_subtag(code: str) -> str:
     return re.split("[-_]", code)[0].lower()
 
 
+def machine_code(language: str) -> str:
+    """Return the code of machine translations into a language, beside the language itself: en-x-mt for en."""
+    return f"{language}-x-mt"
+
+
 def code_of_ending(ending: str) -> str:
     """Return the ending of a file's name if it is a language code (en, pt-BR, eng_Latn, but not txt), else nothing."""
     from langcodes import tag_is_valid

@@ -13,6 +13,7 @@ import numpy as np
 
 from nmtlab.analysis.access.needs import ONE_SOURCE, check_needs, in_direction
 from nmtlab.errors import CorpusError
+from nmtlab.languages import machine_code
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_system
@@ -29,11 +30,6 @@ SEEN = "in the run's training text"
 
 _Making = Callable[[str, list[Pair]], Sequence[str]]
 """From a split and its pairs to their machine translations."""
-
-
-def machine_code(language: str) -> str:
-    """Return the code of machine translations into a language, beside the language itself: en-x-mt for en."""
-    return f"{language}-x-mt"
 
 
 def translated_triplets(

@@ -9,11 +9,12 @@ from typer.testing import CliRunner
 from nmtlab.cli.main import app
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.evaluation import ter_metric
+from nmtlab.languages import machine_code
 from nmtlab.systems import open_system
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.segmentation.tags import NULL
-from nmtlab.triplets import SEEN, damaged_triplets, machine_code, translated_triplets
+from nmtlab.triplets import SEEN, damaged_triplets, translated_triplets
 from nmtlab.workspace import Workspace
 
 MT = "en-x-mt"

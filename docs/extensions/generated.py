@@ -16,7 +16,7 @@ from nmtlab.analysis.declared import declared_analyses
 from nmtlab.cli.answer import declared_answers
 from nmtlab.cli.main import app as commands
 from nmtlab.dashboards.frame.headings import headings
-from nmtlab.recipe import ConvSettings, PhraseSettings, Recipe, RnnSettings, TransformerSettings
+from nmtlab.recipe import ByteNetSettings, ConvSettings, PhraseSettings, Recipe, RnnSettings, TransformerSettings
 from nmtlab.recipe.explained import explained_fields
 from nmtlab.thesis.measured import all_measured
 from nmtlab.thesis.tables.listing import TABLES
@@ -28,6 +28,7 @@ _FAMILIES = {
     "transformer": TransformerSettings,
     "recurrent": RnnSettings,
     "convolutional": ConvSettings,
+    "bytenet": ByteNetSettings,
     "phrase-based": PhraseSettings,
 }
 

@@ -10,10 +10,14 @@ from torch import Tensor, nn
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
+from nmtlab.models.bytenet import Block, ByteNet
+from nmtlab.models.bytenet import Decoder as ByteNetDecoder
+from nmtlab.models.bytenet import Encoder as ByteNetEncoder
 from nmtlab.models.convolutional import ConvolutionalModel, Decoder, Encoder
 from nmtlab.models.convolutional import DecoderLayer as ConvDecoderLayer
 from nmtlab.models.interface import LanguageCodes, TranslationModel
 from nmtlab.models.layers import DecoderLayer, EncoderLayer
+from nmtlab.models.mixture import MixtureModel
 from nmtlab.models.planned import PlannedTransformer
 from nmtlab.models.recurrent import Encoder as RecurrentEncoder
 from nmtlab.models.recurrent import RecurrentModel
@@ -28,6 +32,7 @@ from nmtlab.nn.feed_forward import FeedForward
 from nmtlab.nn.global_attention import GlobalAttention
 from nmtlab.nn.length import LengthModel
 from nmtlab.nn.lexical import LexicalModule, TranslationTable
+from nmtlab.nn.linear import Linear
 from nmtlab.nn.maps import linear_maps
 from nmtlab.nn.matrix_tree import HeadSelection
 from nmtlab.nn.norms import ScaleNorm
@@ -38,6 +43,7 @@ from nmtlab.nn.recurrent import CELLS, Cell, FusedLayer, SequenceDropout, Stack,
 from nmtlab.nn.residual import PostNorm, PreNorm
 from nmtlab.nn.several import FlatGlobalAttention, SeparateAttention, SeparateGlobalAttention
 from nmtlab.recipe import Recipe
+from nmtlab.recipe.bytenet import ByteNetSettings
 from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.family import Family
 from nmtlab.recipe.rnn import RnnSettings
@@ -58,6 +64,7 @@ class ModelText(NamedTuple):
         first_tokens: target language -> type that a Transformer's decoder reads in place of BOS.
         reads_start: whether that decoder reads BOS before this type too.
         sources: number of sources that are translated together.
+        missing: type that stands for a missing one of several sources; None: none is ever missing.
     """
 
     source_types: int
@@ -68,6 +75,7 @@ class ModelText(NamedTuple):
     first_tokens: Mapping[str, int] | None = None
     reads_start: bool = False
     sources: int = 1
+    missing: int | None = None
 
     @property
     def masks(self) -> Mapping[str, np.ndarray]:
@@ -91,6 +99,7 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
     first, start = pipeline.first_tokens, pipeline.reads_start
     sources = 1 + len(recipe.corpus.also_sources)
     text = ModelText(source.size, pipeline.allowed_by_language, pipeline.joint, table, languages, first, start, sources)
+    text = text._replace(missing=pipeline.missing_source)
     model = build_model(recipe.model, text)
     default = tuple(codes[0] for codes in languages)
     return model if pipeline.languages == default else model.directed(*pipeline.languages)
@@ -196,6 +205,18 @@ def _transformer(settings: TransformerSettings, text: ModelText) -> Transformer:
     return model
 
 
+def _mixture(settings: RnnSettings, text: ModelText) -> MixtureModel:
+    one = text._replace(sources=1)
+    model = MixtureModel([_recurrent(settings, one) for _ in range(text.sources)], text.missing, text.languages)
+    for parameter in model.gate.parameters():
+        nn.init.uniform_(parameter, -settings.init_range, settings.init_range)
+    return model
+
+
+def _of_rnn(settings: RnnSettings, text: ModelText) -> RecurrentModel | MixtureModel:
+    return (_mixture if settings.mixes_experts and text.sources > 1 else _recurrent)(settings, text)
+
+
 def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:
     s, target_types = settings, text.target_types
     dropout = SequenceDropout(s.dropout, s.variational)
@@ -279,10 +300,38 @@ def _convolutional(settings: ConvSettings, text: ModelText) -> ConvolutionalMode
     return model
 
 
+def _bytenet(settings: ByteNetSettings, text: ModelText) -> ByteNet:
+    s = settings
+
+    def blocks(layers: int) -> list[Block]:
+        return [Block(s.d_model, s.kernel, dilation, s.dropout) for dilation in s.dilations(layers)]
+
+    def embedding(types: int) -> WordEmbedding:
+        return WordEmbedding(types, s.d_model, fixnorm=False)
+
+    target_embedding = embedding(text.target_types)
+    model = ByteNet(
+        source_embedding=target_embedding if text.joint and s.shared_embeddings else embedding(text.source_types),
+        target_embedding=target_embedding,
+        encoder=ByteNetEncoder(blocks(s.encoder_layers), s.d_model, s.length_factor, s.length_extra, s.dropout),
+        decoder=ByteNetDecoder(blocks(s.decoder_layers), s.d_model, s.dropout),
+        output_layer=OutputLayer(_tensors(text.masks), scaled=False),
+        language_codes=text.languages,
+    )
+    if not model.output_layer.bias.is_meta:
+        for table in {id(one): one for one in (model.source_embedding, model.target_embedding)}.values():
+            table.reset({})
+        for linear in (module for module in model.modules() if isinstance(module, Linear)):
+            nn.init.xavier_normal_(linear.weight)
+            nn.init.zeros_(linear.bias)
+    return model
+
+
 BUILDERS: dict[type, Callable[..., TranslationModel]] = {
     TransformerSettings: _transformer,
-    RnnSettings: _recurrent,
+    RnnSettings: _of_rnn,
     ConvSettings: _convolutional,
+    ByteNetSettings: _bytenet,
 }
 """Settings of a family -> what builds its models."""
 

@@ -7,12 +7,12 @@ half, which keeps their variance.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import LanguageCodes, OutputTable, Step
+from nmtlab.models.interface import LanguageCodes, Memory, OutputTable, Step
 from nmtlab.models.replacing import overwritten
 from nmtlab.models.tied import TiedModel
 from nmtlab.nn.autograd import with_gradient_times
@@ -187,8 +187,18 @@ class Decoder(nn.Module):
         return self.dropout(self.output(x)), after, torch.stack(weights)
 
 
+class Replaceable(Memory, Protocol):
+    """A memory in which sentences make way for others."""
+
+    def replace(self, sentences: Tensor, other: Self, others: Tensor) -> Self:
+        """Return the memory with other sentences in place of some, and overwrite this; see `interface.State`."""
+
+
+ReplaceableT = TypeVar("ReplaceableT", bound=Replaceable)
+
+
 @dataclass(frozen=True)
-class ConvState:
+class ConvState(Generic[ReplaceableT]):
     """The decoder's state.
 
     Args:
@@ -199,7 +209,7 @@ class ConvState:
     """
 
     output: OutputTable
-    memory: ConvMemory
+    memory: ReplaceableT
     past: list[Tensor]
     position: Tensor
 
@@ -207,7 +217,7 @@ class ConvState:
     def output_ids(self) -> Tensor:
         return self.output.ids
 
-    def select(self, rows: Tensor) -> "ConvState":
+    def select(self, rows: Tensor) -> "ConvState[ReplaceableT]":
         """Return the state of other slots; see `interface.State`."""
         sentences = rows.amax(1) // self.past[0].shape[1]
         same = torch.equal(sentences, torch.arange(len(self.position), device=rows.device))
@@ -215,14 +225,14 @@ class ConvState:
         past = [layer.flatten(0, 1)[rows.clamp_min(0)] for layer in self.past]
         return ConvState(self.output, memory, past, self.position[sentences])
 
-    def replace(self, sentences: Tensor, other: "ConvState", others: Tensor) -> "ConvState":
+    def replace(self, sentences: Tensor, other: "ConvState[ReplaceableT]", others: Tensor) -> "ConvState[ReplaceableT]":
         """Return the state with other sentences in place of some; see `interface.State`."""
         for mine, theirs in zip((*self.past, self.position), (*other.past, other.position), strict=True):
             mine[sentences] = theirs[others]
         return ConvState(self.output, self.memory.replace(sentences, other.memory, others), self.past, self.position)
 
 
-class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
+class ConvolutionalModel(TiedModel[ConvMemory, ConvState[ConvMemory]]):
     """A convolutional encoder and decoder over shared or separate word embeddings; assembled in `build`.
 
     Args:
@@ -282,7 +292,7 @@ class ConvolutionalModel(TiedModel[ConvMemory, ConvState]):
         language: str | None = None,
         length: Tensor | None = None,
         types: Tensor | None = None,
-    ) -> ConvState:
+    ) -> ConvState[ConvMemory]:
         sentences, width = len(memory.states), self.target_embedding.width
         if self.attention_temperature != 1:
             memory = replace(memory, states=memory.states / self.attention_temperature)  # scores are linear in them

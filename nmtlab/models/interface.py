@@ -335,6 +335,13 @@ class Trainable(nn.Module, SourceModel[MemoryT]):
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
         """Return logits, (..., C), for states, (..., D); with the model's default output table if none is given."""
 
+    mixes_experts: bool = False
+    """Whether the model is a mixture of experts that learn from their own losses."""
+
+    def experts(self, states: Tensor, table: OutputTable | None = None) -> Sequence[tuple[Tensor, Tensor]]:
+        """Return each expert's logits, (..., C), and where it has a source, (...) bool; arguments as of `output`."""
+        return []
+
     def target_mask(self, target: Tensor) -> Tensor:
         """Return which tokens of padded targets, (B, T), are predicted: bool."""
         return target != PAD

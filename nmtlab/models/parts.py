@@ -1,5 +1,6 @@
 """The part of a model that a parameter belongs to, by the parameter's name."""
 
+import re
 from typing import Literal
 
 from torch import nn
@@ -26,6 +27,7 @@ the first that fits counts."""
 
 def part(name: str) -> Part:
     """Return the part of a parameter. A table that both sides share is the source embedding."""
+    name = of_expert(name)
     if ".adapters." in name:
         return "adapters"
     return _of_words(name)[0] or ("encoder" if name.startswith(("encoder", "more_encoder")) else "decoder")
@@ -42,4 +44,9 @@ def has_one_table(model: nn.Module) -> bool:
 
 
 def _of_words(name: str) -> tuple[Part | None, VocabularySide | None]:
-    return next((found for begin, found in _WORDS.items() if name.startswith(begin)), (None, None))
+    return next((found for begin, found in _WORDS.items() if of_expert(name).startswith(begin)), (None, None))
+
+
+def of_expert(name: str) -> str:
+    """Return the name that a parameter has in the model of one source that is an expert of a mixture."""
+    return re.sub(r"^models\.\d+\.", "", name)

@@ -240,6 +240,10 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
         types = len(self._output_ids(batch.target_language))
         return torch.cat((read, copied_probs(torch.cat(weights, dim=1), state.attended.columns, types)[kept]), dim=-1)
 
+    def words(self, token: Tensor) -> Tensor:
+        """Return the vectors of target words that the decoder reads, (B, L, D), given their ids, (B, L)."""
+        return at_length(self.target_embedding.table(token), self.radius)
+
     def output_table(self, language: str | None = None) -> OutputTable:
         self.check_languages(target=language)
         ids = self._output_ids(language)
@@ -327,7 +331,7 @@ class RecurrentModel(TranslationModel[RecurrentMemory, RecurrentState]):
 
     def _project(self, token: Tensor) -> Tensor:
         """Return the contribution of words, (B, L) ids, to the first cell's pre-activations: (B, L, gates)."""
-        return self.cells[0].project(self.dropout(at_length(self.target_embedding.table(token), self.radius)))
+        return self.cells[0].project(self.dropout(self.words(token)))
 
     def _advance(
         self,

@@ -13,14 +13,15 @@ from torch import Tensor, nn
 from nmtlab.nn.linear import affine
 
 
-def windows(x: Tensor, before: int, after: int) -> Tensor:
+def windows(x: Tensor, before: int, after: int, dilation: int = 1) -> Tensor:
     """Return each position of x, (B, L, D), with those before and after it: (B, L, before + 1 + after, D).
 
-    Positions outside of the sentence are zeros.
+    Their distance is `dilation`, and positions outside of the sentence are zeros.
     """
     length = x.shape[1]
-    padded = F.pad(x, (0, 0, before, after))
-    return torch.stack([padded[:, start : start + length] for start in range(before + 1 + after)], dim=2)
+    padded = F.pad(x, (0, 0, before * dilation, after * dilation))
+    starts = range(0, (before + after) * dilation + 1, dilation)
+    return torch.stack([padded[:, start : start + length] for start in starts], dim=2)
 
 
 _LEAST_NORM = 1e-12

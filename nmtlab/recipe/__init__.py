@@ -1,5 +1,6 @@
 """The settings of a run: one file per section, and the named recipes."""
 
+from nmtlab.recipe.bytenet import ByteNetSettings
 from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -13,6 +14,7 @@ from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.recipe.transformer import TransformerSettings
 
 __all__ = [
+    "ByteNetSettings",
     "ConvSettings",
     "CorpusSettings",
     "MachineSettings",

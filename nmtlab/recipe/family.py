@@ -8,7 +8,7 @@ from nmtlab.recipe.section import Section
 NO_DECODER = "a phrase-based system has no decoder to inspect"
 """What is missing where a model is not `neural`."""
 
-NO_ATTENTION = "it has no attention", "choose a run whose model.attention is not 'none'"
+NO_ATTENTION = "it has no attention", "choose a run whose model.attention is not 'none', or a Transformer"
 """What is missing where a model does not attend (`Family.attends`), and what to do."""
 
 
@@ -42,7 +42,15 @@ class Family(Section):
 
     @property
     def joint_attention(self) -> bool:
-        """Whether several sources share one attention, so that its mass tells which of them a token is from."""
+        """Whether the attention to several sources adds up to 1, so that its mass tells which of them a token is from.
+
+        In a mixture of experts, the mass on a source is the weight of its expert.
+        """
+        return False
+
+    @property
+    def mixes_experts(self) -> bool:
+        """Whether several sources are read by a mixture of experts, each a whole model of one of them."""
         return False
 
     @property

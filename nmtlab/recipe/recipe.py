@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from nmtlab.errors import RecipeError, did_you_mean
 from nmtlab.files import write_text
 from nmtlab.reading import read_bytes
+from nmtlab.recipe.bytenet import ByteNetSettings
 from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.corpus import CorpusSettings
 from nmtlab.recipe.machine import MachineSettings
@@ -28,7 +29,7 @@ from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.recipe.transformer import TransformerSettings
 
 ModelSettings = Annotated[
-    TransformerSettings | RnnSettings | ConvSettings | PhraseSettings, Field(discriminator="family")
+    TransformerSettings | RnnSettings | ConvSettings | ByteNetSettings | PhraseSettings, Field(discriminator="family")
 ]
 """The settings of one family of models."""
 
@@ -68,7 +69,7 @@ class Recipe(Section):
             raise ValueError("rotation is of neural training, which has epochs; leave it out")
         for field, off in (("replace_unknown", "false"), ("coverage", "0")):
             if getattr(self.search, field) and not self.model.attends:
-                raise ValueError(f"search.{field} needs attention, but model.attention is 'none'; set it to {off}")
+                raise ValueError(f"search.{field} needs attention, which the model does not have; set it to {off}")
         if self.search.attention_temperature != 1 and not (self.model.neural and self.model.attends):
             raise ValueError("search.attention_temperature is of attention, which the model does not have; set it to 1")
         if self.search.int8 and not self.model.clips:
@@ -104,8 +105,7 @@ class Recipe(Section):
         problems = _going_on_problem, _risk_problem, _guided_problem, _sources_problem, _blank_problem
         if problem := next((problem for one in problems if (problem := one(self))), ""):
             raise ValueError(problem)
-        shares = isinstance(self.model, TransformerSettings | ConvSettings) and self.model.shared_embeddings
-        one_table = shares and self.text.joint
+        one_table = self.text.joint and getattr(self.model, "shared_embeddings", False)
         uses = {self.transfer.source_embedding, self.transfer.target_embedding}
         if one_table and len(uses) > 1:
             raise ValueError(
@@ -230,6 +230,8 @@ def _sources_problem(recipe: Recipe) -> str:
         return f"{field}: model.lexicon 'table' is of one source; set it to 'none' or 'module'"
     if isinstance(model, RnnSettings) and model.lexical_module and model.combine != "joint":
         return "model.lexicon 'module' reads what one attention weighs; set model.combine to 'joint'"
+    if model.mixes_experts and recipe.teacher:
+        return "model.combine 'mixture': the experts learn from the text; set training.teacher_weight to 0"
     if isinstance(model, RnnSettings) and model.combine == "flat" and model.attention == "additive":
         return "model.combine 'flat' needs a product as its score; set model.attention to 'general'"
     of_one = {

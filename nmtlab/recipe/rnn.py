@@ -45,8 +45,8 @@ class RnnSettings(Family):
     grammar: Literal["none", "flat", "tree", "hard"] = "none"
     """Attention also reads each source word's heads: chosen alone, as a tree, or its likeliest (Tran and Bisk 2018)."""
 
-    combine: Literal["separate", "joint", "flat"] = "separate"
-    """Of several sources: an attention to each (Nishimura et al. 2018), or one to all, without or with own weights."""
+    combine: Literal["separate", "joint", "flat", "mixture"] = "separate"
+    """Of several sources: an attention to each, one to all without or with own weights, or a mixture of experts."""
 
     shared_encoders: bool = False
     """Of several sources: read them with one encoder, as related languages, or each with its own."""
@@ -104,6 +104,10 @@ class RnnSettings(Family):
         return self.combine != "separate"
 
     @property
+    def mixes_experts(self) -> bool:
+        return self.combine == "mixture"
+
+    @property
     def inner_width(self) -> int:
         return 4 * self.d_model
 
@@ -141,6 +145,8 @@ class RnnSettings(Family):
             raise ValueError(f"grammar {self.grammar!r} is read by attention; remove it, or set attention")
         if self.copy_head and self.lexicon == "table":
             raise ValueError("lexicon 'table' adds to logits, which copy_head mixes; remove one of them")
+        if self.mixes_experts and self.shared_encoders:
+            raise ValueError("the experts of combine 'mixture' share nothing; remove shared_encoders")
         if self.fixnorm and not self.tied:
             raise ValueError("fixnorm needs tied embeddings; remove tied = false")
         if self.lexicon == "module" and not (self.fixnorm and self.fix_hidden):

@@ -16,7 +16,7 @@ from nmtlab.device import choose_device
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.models.build import ModelText, build_model, model_for
 from nmtlab.models.interface import TranslationModel
-from nmtlab.models.parts import part
+from nmtlab.models.parts import of_expert, part
 from nmtlab.nn.private import private_language
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.recipe.machine import MachineSettings
@@ -298,9 +298,10 @@ def update_operations(model: TranslationModel, source_tokens: float, target_toke
     products = len(model.output_ids) * model.output_table().rows.shape[1] * target_tokens
     used = ("", *model.default_languages)
     parameters = dict(model.named_parameters())
-    own_encoders = any(name.startswith("more_encoder") for name in parameters)
+    own_encoders = model.mixes_experts or any(name.startswith("more_encoder") for name in parameters)
     of_an_encoder = source_tokens / model.sources if own_encoders else source_tokens
-    for name, weight in parameters.items():
+    for full_name, weight in parameters.items():
+        name = of_expert(full_name)
         if weight.dim() == 2 and not _NO_PRODUCT.fullmatch(name) and private_language(name) in used:
             source = of_an_encoder if part(name) == "encoder" else source_tokens
             products += weight.numel() * (source if _SOURCE_WEIGHT.fullmatch(name) else target_tokens)

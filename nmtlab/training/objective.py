@@ -19,7 +19,7 @@ from nmtlab.text.segmentation.vocabulary import PAD
 from nmtlab.training.losses import NO_LENGTH, cross_entropy, length_loss, soft_cross_entropy
 
 CROSS_ENTROPY, LABEL_SMOOTHING, LENGTH, TEACHER = "cross_entropy", "label_smoothing", "length", "teacher"
-GUIDED_ATTENTION = "guided_attention"
+GUIDED_ATTENTION, EXPERTS = "guided_attention", "experts"
 
 _LIKELIHOOD = (CROSS_ENTROPY, LENGTH)
 """Terms that are negative log-likelihoods of the target: of its tokens and, instead of EOS, of its length."""
@@ -180,6 +180,32 @@ class GuidedAttention:
         return Summand(self.weights[GUIDED_ATTENTION] * loss, {GUIDED_ATTENTION: loss.detach()})
 
 
+class Experts:
+    """Label-smoothed cross-entropy of each expert of a mixture, on the sentences that have its source.
+
+    Args:
+        smoothing: as of `CrossEntropy`.
+    """
+
+    weights: Mapping[str, float] = {EXPERTS: 1.0}
+
+    def __init__(self, smoothing: float) -> None:
+        self.smoothing = smoothing
+
+    def __call__(
+        self, model: Trainable[MemoryT], batch: Batch[Tensor], forward: Callable[[], Forward[MemoryT]]
+    ) -> Summand:
+        _, states, mask, _ = forward()
+        table = model.output_table(batch.target_language)
+        gold, weight = output_index(table.ids, batch.target[mask]), _token_weight(batch, mask)
+        losses = []
+        for logits, present in model.experts(states, table):
+            counts = present.to(widened(logits[:0]).dtype) if weight is None else present * weight
+            losses.append(cross_entropy(logits, gold, self.smoothing, counts).smoothed)
+        loss = torch.stack(losses).sum()
+        return Summand(loss, {EXPERTS: loss.detach()})
+
+
 class Loss(NamedTuple):
     """The loss, with a gradient, and the unweighted values of its terms by name. All are sums over the batch."""
 
@@ -241,13 +267,15 @@ def training_objective(
     """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood.
 
     With a teacher, its distributions have a share in the cross-entropy; arguments as of `Taught`. A risk is minimised
-    besides cross-entropy with a weight. With a weight of guided attention, that is added.
+    besides cross-entropy with a weight. With a weight of guided attention, that is added. The experts of a mixture have
+    cross-entropies of their own.
     """
     tokens: Term = CrossEntropy(smoothing) if teacher is None else Taught(smoothing, teacher, teacher_weight)
     if risk:
         return Objective(model, [Weighted(tokens, likelihood_weight), risk])
     guided = [GuidedAttention(guided_attention)] if guided_attention else []
-    return Objective(model, [tokens, *([Length()] if model.plans_length else []), *guided])
+    experts = [Experts(smoothing)] if model.mixes_experts else []
+    return Objective(model, [tokens, *([Length()] if model.plans_length else []), *guided, *experts])
 
 
 def forward_pass(model: Trainable[MemoryT], batch: Batch[Tensor], memory: MemoryT | None = None) -> Forward[MemoryT]:
@@ -268,8 +296,13 @@ def scored_tokens(model: Trainable[MemoryT], batch: Batch[Tensor], forward: Forw
     """Return a model's predictions of the target tokens of a batch, given its forward pass."""
     _, states, mask, _ = forward
     table = model.output_table(batch.target_language)
-    weight = None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
-    return Scored(model.output(states, table), output_index(table.ids, batch.target[mask]), weight)
+    gold = output_index(table.ids, batch.target[mask])
+    return Scored(model.output(states, table), gold, _token_weight(batch, mask))
+
+
+def _token_weight(batch: Batch[Tensor], mask: Tensor) -> Tensor | None:
+    """Return how often each predicted token counts, (tokens,), if not once."""
+    return None if batch.weight is None else batch.weight[:, None].expand_as(mask)[mask]
 
 
 def sentence_log_probs(model: Trainable[MemoryT], batch: Batch[Tensor], memory: MemoryT | None = None) -> Tensor:

@@ -26,6 +26,7 @@ LINES = ["olim Fauchi deydi", "Entoni", "", "deydi olim Entoni Fauchi olim"]
 NETWORKS = {
     "layer": {"self-attention", "cross-attention", "feed-forward"},
     "average": {"average", "cross-attention", "feed-forward"},
+    "bytenet": {"convolutions"},
     "conv": {"convolutions", "cross-attention"},
     "untied": {"recurrent cells", "cross-attention"},
     "no attention": {"recurrent cells"},

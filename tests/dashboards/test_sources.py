@@ -5,6 +5,7 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
+from nmtlab.analysis.attention.edits import EDITS, edits_finding, edits_summary
 from nmtlab.analysis.attention.focus import FOCUS, focus_finding, focus_shares, sentence_focus
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.cli.main import app
@@ -62,6 +63,17 @@ def test_a_whole_text_is_counted_when_its_part_is_opened(page, workspace, editor
     assert page.whole.answer.value == focus_finding(found)
     page.threshold.value = 0.5
     assert page.whole.frame.equals(focus_shares(found, 0.5))
+    assert page._message.value == ""
+
+
+def test_edits_are_drawn_against_attention_when_their_part_is_opened(page, workspace, editor):
+    page.folds[1].opened = True
+    found = EDITS.stored(open_run("editor", workspace), corpus=editor.corpus, split="test", limit=100)
+    found = found.assign(run="editor")
+    assert page.edited.answer.value == edits_finding(found)
+    assert page.edited.frame.equals(edits_summary(found))
+    (points,) = page.edited.chart.figure.data
+    assert list(points.y) == pytest.approx(found["mass"].dropna().tolist())
     assert page._message.value == ""
 
 

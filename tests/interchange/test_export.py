@@ -349,7 +349,7 @@ def test_a_part_that_other_programs_lack_is_named(tiny_corpus, tiny_recipe, tmp_
     assert f"{field} = {shown}: no such part there" in refusal(run, tmp_path / "out", program)
 
 
-@pytest.mark.parametrize("family", ["rnn", "conv"])
+@pytest.mark.parametrize("family", ["rnn", "conv", "bytenet"])
 def test_a_model_of_another_family_is_refused(tiny_corpus, tiny_recipe, tmp_path, family):
     run = untrained(tiny_recipe, tiny_corpus, tmp_path / "data", {"model.family": family, "model.d_model": 8})
     (tmp_path / "out").mkdir()

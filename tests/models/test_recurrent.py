@@ -436,7 +436,7 @@ def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variati
         ({"model.attention": "none", "search.replace_unknown": True}, "'none'; set it to false"),
         (
             {"model.attention": "none", "search.replace_unknown": False, "search.coverage": 0.2},
-            "search.coverage needs attention, but model.attention is 'none'; set it to 0",
+            "search.coverage needs attention, which the model does not have; set it to 0",
         ),
     ],
 )

@@ -39,6 +39,7 @@ MODELS = {
     "rnn joint": RnnSettings(**RNN, combine="joint", layers=2, bidirectional=True),
     "rnn joint with lexicon": RnnSettings(**RNN, combine="joint", fixnorm=True, lexicon="module"),
     "rnn flat": RnnSettings(**RNN, combine="flat"),
+    "rnn mixture": RnnSettings(**RNN, combine="mixture", layers=2),
     "transformer separate": TransformerSettings(**TRANSFORMER),
     "transformer separate, PostNorm": TransformerSettings(**TRANSFORMER, placement="post"),
     "transformer joint": TransformerSettings(**TRANSFORMER, combine="joint"),
@@ -87,7 +88,8 @@ def test_a_model_of_one_source_does_not_depend_on_how_several_are_combined(kind)
         return dict(build_model(kind(**choices), ModelText(TYPES, ALLOWED, False)).named_parameters())
 
     ordinary = made()
-    for choices in ({"combine": "joint"}, {"shared_encoders": True}):
+    others = [{"combine": "mixture"}] if kind is RnnSettings else []
+    for choices in ({"combine": "joint"}, {"shared_encoders": True}, *others):
         other = made(**choices)
         assert list(other) == list(ordinary)
         assert all(torch.equal(other[name], value) for name, value in ordinary.items())
@@ -178,7 +180,7 @@ def test_a_memory_of_some_sentences_is_that_of_their_sources(name):
     assert torch.allclose(stepwise(model, encoded(model, batch).select(chosen), some)[0], expected, atol=1e-12)
 
 
-@every_model
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "rnn mixture"])
 def test_imposed_attention_takes_the_place_of_the_computed_one(name):
     model, batch = model_of(MODELS[name]), pairs()
     state = model.start(encoded(model, batch))
@@ -346,7 +348,7 @@ def test_a_source_too_few_or_too_many_is_refused(name):
             one.encode(batch.source, more=[batch.source])
 
 
-@every_model
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "rnn mixture"])
 def test_all_that_reads_a_source_is_part_of_the_encoder(name):
     model = model_of(MODELS[name])
     assert {part(name) for name, _ in model.named_parameters() if name.startswith("more_encoder")} <= {"encoder"}

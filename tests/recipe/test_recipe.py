@@ -106,7 +106,7 @@ def test_a_family_that_there_is_not_is_named_with_those_there_are(written):
     path = written('[model]\nfamily = "lstm"\n')
     message = problem(load_recipe, path)
     assert str(path) in message
-    assert "transformer, rnn, conv, phrase" in message
+    assert "transformer, rnn, conv, bytenet, phrase" in message
 
 
 @pytest.mark.parametrize(("name", "choices"), [*TABLE_3_13.items(), *TABLE_3_17.items()])

@@ -11,7 +11,7 @@ from torch import Tensor
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import Searchable
-from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ByteNetSettings, ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.greedy import greedy_search
@@ -31,6 +31,7 @@ MODELS = {
     "heads": RnnSettings(d_model=6, grammar="tree"),
     "lstm": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),
     "conv": ConvSettings(d_model=6, decoder_layers=2),
+    "bytenet": ByteNetSettings(d_model=6, encoder_layers=2, decoder_layers=3),
     "no attention": RnnSettings(d_model=6, attention="none", context="every-step"),
     "additive": RnnSettings(d_model=6, attention="additive", lexicon="table"),
 }

@@ -8,7 +8,7 @@ from support.hand_made_model import hand_made_pipeline
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel
-from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ByteNetSettings, ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.search.beam import beam_search
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.search.exact import exact_search
@@ -23,6 +23,7 @@ SMALL = {"d_model": 8, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "he
 MODELS = {
     "transformer": TransformerSettings(**SMALL),
     "conv": ConvSettings(d_model=6, decoder_layers=2),
+    "bytenet": ByteNetSettings(d_model=6, encoder_layers=2, decoder_layers=3),
     "untied": RnnSettings(d_model=6, tied=False),
     "fixnorm+lex": RnnSettings(d_model=6, fixnorm=True, lexicon="module"),
     "arthur": RnnSettings(d_model=6, lexicon="table"),

@@ -10,7 +10,7 @@ from nmtlab.alignment.table import LexicalTable
 from nmtlab.errors import RunError
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel
-from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TransformerSettings
+from nmtlab.recipe import ByteNetSettings, ConvSettings, RnnSettings, SearchSettings, TransformerSettings
 from nmtlab.recipe.family import Family
 from nmtlab.search.beam import beam_search
 from nmtlab.search.diverse import diverse_beam_search
@@ -32,6 +32,7 @@ MODELS = {
     "transformer": TransformerSettings(**SMALL),
     "average": TransformerSettings(**SMALL, decoder_history="average"),
     "conv": ConvSettings(d_model=6, decoder_layers=2),
+    "bytenet": ByteNetSettings(d_model=6, encoder_layers=2, decoder_layers=3),
     "copying": TransformerSettings(**SMALL, copy_head=True),
     "copying rnn": RnnSettings(d_model=6, copy_head=True),
     "heads": RnnSettings(d_model=6, grammar="tree"),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import InnerProduct, Inspectable, OutputTable, TranslationModel
-from nmtlab.recipe import ConvSettings, RnnSettings, SearchSettings, TextSettings, TransformerSettings
+from nmtlab.recipe import ByteNetSettings, ConvSettings, RnnSettings, SearchSettings, TextSettings, TransformerSettings
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.side import Side
@@ -25,6 +25,7 @@ SOURCE = {"olim": 9, "Fauchi": 3, "deydi": 20, "Entoni": 4}
 TARGET = {"says": 21, "scientist": 9, "Anthony": 4, "Fauci": 3, "Chan": 12, "the": 90}
 SYSTEMS = {
     "conv": ConvSettings(d_model=6, encoder_layers=2, decoder_layers=2),
+    "bytenet": ByteNetSettings(d_model=6, encoder_layers=2, decoder_layers=2),
     "untied": RnnSettings(d_model=6, tied=False),
     "fixnorm": RnnSettings(d_model=6, fixnorm=True, radius=3.0),
     "fixnorm, h free": RnnSettings(d_model=6, fixnorm=True, fix_hidden=False, radius=3.0),

@@ -35,7 +35,7 @@ def printed_numbers(line: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+\.?\d*", without)]
 
 
-_ASKED_HERE = {"copying": {"rarest-recall"}, "grammar": {"over-left-branching"}}
+_ASKED_HERE = {"copying": {"rarest-recall"}, "grammar": {"over-left-branching"}, "post-editing": {"edits-saved"}}
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -356,6 +356,16 @@ def test_the_published_values_of_both_ways_are_those_of_niu_whose_model_is_best_
     assert [*values.loc["tl-en", ["U-1", "B-1", "B-6*"]]] == [31.99, 32.72, 34.50]
     assert (values.idxmax(axis=1) == "B-6*").all()
     assert (values["U-3"] < values["U-2"]).all()  # made targets are worse than made sources
+
+
+def test_the_published_values_of_post_editing_are_those_of_jauregi_unanue_et_al():
+    values = published("post-editing").astype({"value": float})
+    joint = values[values["column"] == "joint"].pivot(index="metric", columns="row", values="value")
+    assert sorted(zip(joint.loc["test-ter"], joint.loc["test-bleu"], strict=True)) == [
+        (22.6, 66.21), (30.23, 57.14), (41.58, 43.05)
+    ]  # fmt: skip
+    assert joint.filter(like="from-", axis=0).max(axis=1).tolist() == [23, 45]
+    assert len(values) == 9
 
 
 def test_every_published_value_has_its_source():

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nmtlab.models.build import ModelText, build_model
 from nmtlab.models.interface import TranslationModel, on_device
-from nmtlab.recipe import ConvSettings, RnnSettings, TransformerSettings
+from nmtlab.recipe import ByteNetSettings, ConvSettings, RnnSettings, TransformerSettings
 from nmtlab.search.forced import forced_decode
 from nmtlab.text.batching.batch import Batch, batch_of
 from nmtlab.training import objective
@@ -34,6 +34,7 @@ KINDS = {
     "transformer": TransformerSettings(**SMALL),
     "planned": TransformerSettings(**SMALL, plan_length=True, max_predicted_length=6),
     "conv": ConvSettings(d_model=6, dropout=0.0),
+    "bytenet": ByteNetSettings(d_model=6, dropout=0.0, encoder_layers=2, decoder_layers=2),
     "rnn": RnnSettings(d_model=6, dropout=0.0, init_range=0.5, fixnorm=True, lexicon="module"),
 }
 

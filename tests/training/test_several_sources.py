@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from nmtlab.analysis.access.needs import ONE_SOURCE
 from nmtlab.analysis.access.scoring import run_perplexity
 from nmtlab.analysis.access.translations import stored_translations, translations, translations_by_text
+from nmtlab.analysis.attention.focus import focus
 from nmtlab.analysis.attention.weights import ATTENTION, attention
 from nmtlab.analysis.search.n_best import N_BEST
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS
@@ -70,10 +71,10 @@ def lines_of(corpus: ParallelCorpus, split: str = "test") -> list[list[str]]:
     return [list(corpus.lines(split, language)) for language in ("de", "nl")]
 
 
-@pytest.mark.parametrize("changes", [{}, {**RNN, "model.combine": "flat"}], ids=["transformer", "rnn"])
-def test_a_training_that_was_stopped_goes_on_exactly(changes, recipe, corpus, workspace, run):
+@pytest.mark.parametrize("name", ["separate", "flat", "mixture"])
+def test_a_training_that_was_stopped_goes_on_exactly(name, recipe, corpus, workspace, run):
+    changes = {} if name == "separate" else {**RNN, "model.combine": name}
     wanted = recipe.with_changes({**changes, "training.max_evaluations": 2})
-    name = wanted.model.family
     whole = train(f"whole-{name}", wanted, corpus, workspace)
     polls = count()
     train(f"stopped-{name}", wanted, corpus, workspace, should_stop=lambda: next(polls) > 25)
@@ -160,6 +161,17 @@ def test_attention_is_of_both_sources_with_a_divider_between_them(run, corpus):
     assert divider.x[0] == second["source_position"].min() - 0.5
     missing = attention(run, german, more=[""])
     assert missing[missing["segment"] == 1]["source_piece"].unique().tolist() == ["<NULL>", "</s>"]
+
+
+def test_the_focus_of_a_mixture_is_the_weight_of_its_experts(recipe, corpus, workspace):
+    wanted = recipe.with_changes({**RNN, "model.combine": "mixture", "training.max_evaluations": 1})
+    run = train("experts", wanted, corpus, workspace)
+    assert run.log.metrics("train")["terms"].map(list).tolist()[-1][-1] == "experts"
+    found = focus(run, corpus, "train", limit=12)
+    shares = found.pivot(index=["line", "position"], columns="source", values="mass")
+    assert shares.sum(axis=1).to_numpy() == pytest.approx(1, abs=1e-5)
+    assert set(shares.loc[2, "de"]) == set(shares.loc[5, "nl"]) == {0.0}
+    assert shares.loc[1].min().min() > 0
 
 
 def test_what_reads_one_source_says_so(run, corpus, tmp_path):

@@ -4,7 +4,8 @@ Of a target token i, the mass on a source is Σ_j α_ij over the tokens j of tha
 a mass above t, and from both if there is none; of two sources with masses α and 1 - α, from the second if α < 1 - t.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.findings import over_seeds, without_seed
+from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS, Need, in_direction
 from nmtlab.analysis.access.translations import more_sources
 from nmtlab.analysis.attention.strips import strips
@@ -42,7 +44,7 @@ SEVERAL = Need(
 )  # fmt: skip
 _JOINT = Need(
     "an attention to each source", "it has an attention to each source, whose weights add up to 1 in each",
-    "choose a run whose model.combine is joint or flat", lambda run: run.recipe.model.joint_attention,
+    "choose a run whose model.combine is joint, flat or mixture", lambda run: run.recipe.model.joint_attention,
 )  # fmt: skip
 
 
@@ -202,16 +204,27 @@ def focus_finding(found: pd.DataFrame, threshold: float = THRESHOLD) -> str:
     return f"Tokens by the source with a mass above {threshold:g}: {listed(parts, '; ')}."
 
 
+def _share_of(place: int) -> Callable[[pd.DataFrame], float]:
+    """Return a function from rows of `focus` to the share (%) of tokens from the source at a place."""
+    return lambda found: 100 * focus_shares(found.assign(run=""))["share"].iloc[place] if len(found) else math.nan
+
+
+_NEEDS = (NEURAL, ATTENDS, SEVERAL, _JOINT, WEIGHTS)
+
 FOCUS = Analysis(
     "Which source does each word come from?",
     focus,
     source="Jauregi Unanue et al. 2018",
-    needs=(NEURAL, ATTENDS, SEVERAL, _JOINT, WEIGHTS),
+    needs=_NEEDS,
     version=1,
     columns=_COLUMNS,
     table=focus_shares,
     figure=focus_figure,
     finding=focus_finding,
     absent=("no token was translated", "choose a run that has learned to translate"),
+    metrics=(
+        Metric("from-first", "tokens from the first source (%)", "number", "%", needs=_NEEDS, read=_share_of(0)),
+        Metric("from-second", "tokens from the second source (%)", "number", "%", needs=_NEEDS, read=_share_of(1)),
+    ),
     several_sources=True,
 )

@@ -5,9 +5,12 @@ from itertools import islice
 
 import ipywidgets as widgets
 import pandas as pd
+import plotly.graph_objects as go
 
 from nmtlab.analysis.access.findings import percent
+from nmtlab.analysis.access.needs import unmet
 from nmtlab.analysis.access.translations import more_sources
+from nmtlab.analysis.attention.edits import EDITS, edits_figure, edits_finding, edits_summary
 from nmtlab.analysis.attention.focus import (
     FOCUS,
     PUBLISHED,
@@ -51,8 +54,9 @@ _SAMPLE = 100
 """Sentences of a whole text."""
 _NONE = (
     "No run here has one attention to several sources: make triplets with 'nmtlab corpus triplets', or join corpora, "
-    "and train with --also-source and --set model.combine=joint."
+    "and train with --also-source and --set model.combine=joint or mixture."
 )
+_WEIGHED = ". In a mixture of experts, the share of a source is the weight that the gate gives its expert."
 _PUBLISHED = (
     "In post-editing of English to German (WMT 2017), Jauregi Unanue et al. (2018) count, of the tokens, "
     f"{listed([f'{percent(share)} {source}' for source, share in PUBLISHED.items()])} at a threshold of {THRESHOLD:g}."
@@ -86,9 +90,11 @@ class SourcesPage(Page):
             Section(sentence, (self.maps, self.hint), self._read),
             Section((*sentence, "t"), (self.answer, self.chart), self._draw),
         ]
+        self.edited = ViewSection(self._edited, ("runs", "text"), "Edits and attention")
         body = [
             self.answer, self.chart, self.maps, self.hint, html(_PUBLISHED, "nmtlab-note"),
             Fold("whole", f"Which source do the tokens of a text's first {_SAMPLE} sentences come from?", self.whole),
+            Fold("edited", "Post-editing: do poor translations turn attention to the source?", self.edited),
         ]  # fmt: skip
         rail = [self.runs, self.text, self.line, self.typed, self.threshold]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
@@ -125,7 +131,8 @@ class SourcesPage(Page):
         self._weights = attention(system_of(run), sentences[0], more=sentences[1:]).assign(run=run.label)
         self.maps.show(with_subtitle(attention_figure(self._weights), self._about(run)))
         named = zip((run.direction[0], *run.recipe.corpus.also_sources), sentences, strict=False)
-        self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named))
+        weighed = _WEIGHED if run.recipe.model.mixes_experts else ""
+        self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named) + weighed)
 
     def _about(self, run: Run) -> str:
         typed = not is_blank(self.typed.value)
@@ -148,6 +155,19 @@ class SourcesPage(Page):
             return None
         figure = with_subtitle(focus_figure(found, t), described_runs([run], str(self.text.value)))
         return View(focus_shares(found, t), figure, finding=focus_finding(found, t))
+
+    def _edited(self) -> View | None:
+        """Return the attention to the source against the edit rate of the machine translation, by sentence."""
+        run, text = self._run, self.text.text
+        if run is None or text is None:
+            return None
+        if need := unmet(run, EDITS.needs):
+            return View(pd.DataFrame(), go.Figure(), finding=f"{run.label}: {need.problem}; {need.remedy}.")
+        found = EDITS.of(run, corpus=text.corpus, split=text.split, limit=_SAMPLE).assign(run=run.label)
+        if found.empty:
+            return None
+        figure = with_subtitle(edits_figure(found), described_runs([run], str(self.text.value)))
+        return View(edits_summary(found), figure, finding=edits_finding(found))
 
 
 def sources_page(workspace: Workspace | None = None) -> SourcesPage:

@@ -18,6 +18,7 @@ from nmtlab.grids.declared.whole_corpora import (
     SyntheticFamily,
     ToyCorpus,
 )
+from nmtlab.languages import machine_code
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.inspection import check_held_out
@@ -309,6 +310,46 @@ class IncompleteCorpus(_Derived):
 
 
 @dataclass(frozen=True)
+class DamagedTriplets(_Derived):
+    """The pairs of a corpus, with references of which a share of the words is damaged as translations to be edited.
+
+    Args:
+        whole: the corpus.
+        share: of the words, as of `nmtlab.triplets.damaged_triplets`.
+    """
+
+    whole: "Corpus"
+    share: float
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace, with the share in percent: `little.damaged-20`."""
+        return f"{self.whole.name}.damaged-{100 * self.share:g}"
+
+    @property
+    def machine(self) -> str:
+        """Code of the machine translations."""
+        return machine_code(self.target)
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the pairs, making the triplets first if they do not exist.
+
+        Raises:
+            CorpusError: the corpus was not found, or a different one has that name.
+        """
+        from nmtlab.triplets import damaged_triplets  # only here: it loads torch
+
+        folder, whole = folder_of(self.name, workspace), self.whole.open(workspace)
+        if not folder.exists():
+            with made_once(folder):
+                damaged_triplets(folder, whole, self.share)
+        made = read_facts(folder / REPORT)
+        wanted = {"checksum": whole.checksum(), "damage": self.share, "seed": 1}
+        check_same(folder, {**made, **made.get("origin", {}), **made.get("options", {})}, wanted)
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+
+@dataclass(frozen=True)
 class SeveralSources(_Derived):
     """Another text with several sources that are translated together: the same folder and name.
 
@@ -317,7 +358,7 @@ class SeveralSources(_Derived):
         also: codes of the other sources.
     """
 
-    whole: "MultiParallelCorpus | SyntheticFamily | ExternalCorpus | IncompleteCorpus"
+    whole: "MultiParallelCorpus | SyntheticFamily | ExternalCorpus | IncompleteCorpus | DamagedTriplets"
     also: tuple[str, ...]
 
     @property
@@ -352,6 +393,7 @@ class Directed:
         | CopiedCorpus
         | NoisyCorpus
         | IncompleteCorpus
+        | DamagedTriplets
         | SeveralSources
     )
     source: str
@@ -383,6 +425,7 @@ Corpus = (
     | CopiedCorpus
     | NoisyCorpus
     | IncompleteCorpus
+    | DamagedTriplets
     | SeveralSources
     | Directed
 )

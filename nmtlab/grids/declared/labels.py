@@ -5,6 +5,7 @@ import pandas as pd
 from nmtlab.grids.declared.corpora import (
     CopiedCorpus,
     Corpus,
+    DamagedTriplets,
     Directed,
     FirstPairs,
     IncompleteCorpus,
@@ -21,7 +22,7 @@ ARTIFICIAL = "artificial"
 def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
     derived = FirstPairs | TranslatedCorpus | CopiedCorpus | NoisyCorpus | IncompleteCorpus | SeveralSources
-    if isinstance(corpus, Directed | derived):
+    if isinstance(corpus, Directed | derived | DamagedTriplets):
         return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
     if isinstance(corpus, SyntheticCorpus | SyntheticFamily | ToyCorpus):
         return ARTIFICIAL

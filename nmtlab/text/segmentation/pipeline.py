@@ -420,14 +420,19 @@ class Pipeline:
             remedy = option if len(known) > 1 else f"the run {'reads' if own else 'writes'} {known[0]} alone"
             raise RunError(f"text that begins with {tag!r}: nmtlab adds the language's tag", f"remove it; {remedy}")
 
+    @property
+    def missing_source(self) -> int | None:
+        """Id of `<NULL>`, which stands for a missing one of several sources; None of a pipeline of one source."""
+        vocabulary = self.source.vocabulary
+        return vocabulary.tag_ids([NULL])[0] if NULL in vocabulary.tags else None
+
     def _without_gaps(self, encoded: list[list[list[int]]]) -> list[list[list[int]]]:
         """Return the ids of the sentences of several sources, with `<NULL>` for the blank ones; of one, as they are."""
         if len(encoded) == 1:
             return encoded
-        if NULL not in self.source.vocabulary.tags:
+        if (missing := self.missing_source) is None:
             raise RunError(f"{len(encoded)} sources, and the run reads one", "choose a run with corpus.also_sources")
-        missing = [*self.source.vocabulary.tag_ids([NULL]), EOS]
-        return [[ids if len(ids) > 1 else missing for ids in side] for side in encoded]
+        return [[ids if len(ids) > 1 else [missing, EOS] for ids in side] for side in encoded]
 
     def _tags(self, language: str, origin: str = "") -> list[str]:
         """Return the tags of a source sentence to be translated into `language`."""

@@ -76,6 +76,10 @@ ALONE = Column("first source", _RECIPE)
 COMPLETE = Column("complete lines", _RECIPE, texts=_COMPLETE, label="several sources, complete lines only")
 TOGETHER = Column("several sources", _RECIPE, texts=_TOGETHER)
 JOINT = Column("several, joint", _RECIPE, {"model.combine": "joint"}, texts=_TOGETHER, label="several sources, joint")
+MIXTURE = Column(
+    "mixture of experts", _RECIPE, {"model.combine": "mixture"}, texts=_TOGETHER,
+    label="several sources, mixture of experts",
+)  # fmt: skip
 SHARED = Column(
     "several, one encoder", _RECIPE, {"model.shared_encoders": True}, texts=_TOGETHER,
     label="several sources, one encoder",
@@ -88,7 +92,7 @@ MORE_SOURCES = Table(
     title="A related language as a second source, as a parent, or in one model",
     subject="many languages",
     rows=_ROWS,
-    columns=(ALONE, COMPLETE, TOGETHER, JOINT, SHARED, PARENT, IN_ONE),
+    columns=(ALONE, COMPLETE, TOGETHER, JOINT, MIXTURE, SHARED, PARENT, IN_ONE),
     metrics=("test-bleu", "test-chrf"),
     baseline=ALONE.name,
     changes={
