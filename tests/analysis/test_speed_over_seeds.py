@@ -71,3 +71,9 @@ def test_the_fastest_system_is_named_that_loses_at_most_so_much(found):
     assert first.startswith("at most 0.6 BLEU less, student: 5.2 (")
     assert "times as fast, −0.5 (" in first
     assert second == "at most 10 BLEU less, tiny: 21.9 times as fast, −6.0 BLEU"
+
+
+def test_what_is_no_faster_is_not_named_the_fastest(found):
+    tiny = over_seeds(found).iloc[2]
+    systems = against(found, tiny, "milliseconds", "bleu").assign(label=["teacher", "student", "tiny"])
+    assert fastest_within(systems, (0.5,), "BLEU") == "at most 0.5 BLEU less, none is faster"

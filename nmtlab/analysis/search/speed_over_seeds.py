@@ -76,13 +76,16 @@ def fastest_within(systems: pd.DataFrame, losses: tuple[float, ...], name: str) 
         losses: points of the score, the smallest first.
         name: of the score.
     """
-    said = []
-    for loss in losses:
-        best = systems[systems["gain"] >= -loss].nlargest(1, "faster").squeeze()
-        speed = f"{number(best['faster'], 1)}{_between(best, 'faster')} times as fast"
-        gain = f"{number(best['gain'], 1, sign=True)}{_between(best, 'gain', sign=True)} {name}"
-        said.append(f"at most {loss:g} {name} less, {best['label']}: {speed}, {gain}")
-    return "; ".join(said)
+    return "; ".join(f"at most {loss:g} {name} less, {_fastest(systems, loss, name)}" for loss in losses)
+
+
+def _fastest(systems: pd.DataFrame, loss: float, name: str) -> str:
+    faster = systems[(systems["gain"] >= -loss) & (systems["faster"] > 1)]
+    if faster.empty:
+        return "none is faster"
+    best = faster.loc[faster["faster"].idxmax()]
+    speed = f"{number(best['faster'], 1)}{_between(best, 'faster')} times as fast"
+    return f"{best['label']}: {speed}, {number(best['gain'], 1, sign=True)}{_between(best, 'gain', sign=True)} {name}"
 
 
 def _by_system(found: pd.DataFrame) -> "pd.api.typing.DataFrameGroupBy":
