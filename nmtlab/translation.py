@@ -132,7 +132,7 @@ class Translator(Generic[ModelT]):
     ) -> None:
         temperature = settings.attention_temperature
         model = model if model.attention_temperature == temperature else model.tempered(temperature)
-        self.model = model.in_int8() if settings.int8 else model
+        self.model = model if model.int8 == settings.int8 else model.in_int8(settings.int8)
         self.pipeline = pipeline.with_length_bin(settings.length_bin)
         self.settings = settings
         self.lexicon = lexicon

@@ -72,7 +72,7 @@ def changed(recipe: Recipe, settings: list[str] | None, threads: int | None, bea
 def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, beam: int | None) -> Recipe:
     """Return a trained run's recipe with the command line's changes to search and machine settings.
 
-    The machine settings of its training are dropped.
+    The machine settings of its training are dropped, and low-rank changes are merged: that is how the run is used.
 
     Raises:
         RecipeError: a change to any other field, which a trained run does not allow.
@@ -81,7 +81,8 @@ def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, 
         if not setting.startswith(("search.", "machine.")):
             remedy = "set fields of search or machine, or train another run"
             raise RecipeError(f"--set {setting}: the run is already trained", remedy)
-    return changed(recipe.model_copy(update={"machine": MachineSettings()}), settings, threads, beam)
+    used = recipe.without_low_rank().model_copy(update={"machine": MachineSettings()})
+    return changed(used, settings, threads, beam)
 
 
 def say_overlap(run: Run, corpus: ParallelCorpus, split: str) -> None:

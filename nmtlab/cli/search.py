@@ -113,7 +113,7 @@ def beam_sweep(
     alphas: Annotated[str, typer.Option(help="Values of alpha to sweep at a single beam size.")] = "",
     gammas: Annotated[str, typer.Option(help="Values of gamma to sweep at a single beam size.")] = "",
     learn_gamma: Annotated[
-        int, typer.Option(min=0, metavar="UPDATES", help="Learn gamma from how much too short translations are.")
+        int, typer.Option(min=0, metavar="UPDATES", help="Learn gamma from how many tokens translations lack.")
     ] = 0,
     lengths: Annotated[
         str, typer.Option(help="Numbers of lengths to try at a single beam size, for a run that plans lengths.")
@@ -137,8 +137,11 @@ def beam_sweep(
     needed = {"alpha": "length-normalised", "gamma": "word-reward"}.get(field)
     if field == "gamma" and score == "bounded-reward":
         needed = score
+    if learn_gamma and split == "test":
+        raise NmtlabError("--learn-gamma: it would learn from test", "give --split dev")
     if needed and score not in (None, needed):
-        raise NmtlabError(f"--{field}s: the score {score} has no {field}", f"leave --score out, or give {needed}")
+        option = "--learn-gamma" if learn_gamma else f"--{field}s"
+        raise NmtlabError(f"{option}: the score {score} has no {field}", f"leave --score out, or give {needed}")
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, needed or score)
     if field == "length_candidates" and not opened.recipe.model.plans_length:
         raise NmtlabError(f"--lengths: run {run!r} plans no lengths", "choose a run of the recipe 'planned'")

@@ -223,6 +223,9 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
     attention_temperature: float = 1.0
     """What divides the scores of attention to the source in search; see `tempered`."""
 
+    int8: bool = False
+    """Whether what is multiplied is rounded as 8-bit integers would."""
+
     def eval(self) -> Self:
         """Return the model in evaluation mode."""
         return self
@@ -277,8 +280,8 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
         """
         raise RunError("the model: its attention has no temperature", "set search.attention_temperature to 1")
 
-    def in_int8(self) -> Self:
-        """Return the model with what it multiplies rounded as 8-bit integers would.
+    def in_int8(self, rounded: bool = True) -> Self:
+        """Return the model with what it multiplies rounded as 8-bit integers would, or not.
 
         Raises:
             RunError: it does not clip what it multiplies.
@@ -421,13 +424,14 @@ class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspecta
         twin.attention_temperature = temperature
         return twin
 
-    def in_int8(self) -> Self:
+    def in_int8(self, rounded: bool = True) -> Self:
         twin = copy.deepcopy(self)
         inputs = [module for module in twin.modules() if isinstance(module, ProductInput)]
         if not inputs:
             return super().in_int8()
         for one in inputs:
-            one.rounded = True
+            one.rounded = rounded
+        twin.int8 = rounded
         return twin
 
     def check_languages(self, source: str | None = None, target: str | None = None) -> None:

@@ -2,8 +2,8 @@
 
 What is multiplied, activations and parameters, is clipped to [-c, c]; products are not. Training sees the clipping
 alone: its gradient is 0 outside. In search, inputs can be rounded besides, to the 255 values k c/127 of the integers k
-from -127 to 127, by at most c/254 each. The product of such values is that of the integers times (c/127)², so that it
-is what integer arithmetic with enough bits for sums would give.
+from -127 to 127, by at most c/254 each; the gradient passes straight through that. The product of such values is that
+of the integers times (c/127)², so that it is what integer arithmetic with enough bits for sums would give.
 """
 
 import torch.nn.functional as F
@@ -29,7 +29,10 @@ class ProductInput(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the input that stands for x, any shape."""
         clipped = x.clamp(-self.limit, self.limit)
-        return (clipped * (LEVELS / self.limit)).round() * (self.limit / LEVELS) if self.rounded else clipped
+        if not self.rounded:
+            return clipped
+        grid = (clipped.detach() * (LEVELS / self.limit)).round() * (self.limit / LEVELS)
+        return grid + (clipped - clipped.detach())  # 0, with the gradient of what is rounded
 
 
 class ClippedLinear(SharedLinear):

@@ -81,7 +81,7 @@ class Ensemble(Searchable[_Memories, _States]):
             raise RunError("ensemble: its runs read different numbers of sources", "choose runs of the same sources")
         if self.sources > 1 and len({type(model) for model in self.models}) > 1:
             raise RunError("ensemble: its runs of several sources are of two families", "choose runs of one family")
-        self.attention_temperature = self.models[0].attention_temperature
+        self.attention_temperature, self.int8 = self.models[0].attention_temperature, self.models[0].int8
         self.longest = min((model.longest for model in self.models if model.longest is not None), default=None)
 
     def directed(self, source: str, target: str) -> "Ensemble":
@@ -92,9 +92,9 @@ class Ensemble(Searchable[_Memories, _States]):
         """Return the ensemble of the same models at a temperature of attention."""
         return Ensemble([model.tempered(temperature) for model in self.models], self.mean)
 
-    def in_int8(self) -> "Ensemble":
-        """Return the ensemble of the same models in 8-bit integers."""
-        return Ensemble([model.in_int8() for model in self.models], self.mean)
+    def in_int8(self, rounded: bool = True) -> "Ensemble":
+        """Return the ensemble of the same models in 8-bit integers, or not."""
+        return Ensemble([model.in_int8(rounded) for model in self.models], self.mean)
 
     @property
     def device(self) -> torch.device:

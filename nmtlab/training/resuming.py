@@ -31,7 +31,7 @@ def check_same_training(run: Run, recipe: Recipe, corpus: ParallelCorpus, proces
     """
     begun, wanted = _compared(run.recipe, recipe), _compared(recipe, run.recipe)
     for field, value in begun.items():
-        may_change = field in _MAY_CHANGE or field.startswith("corpus.")
+        may_change = field in _MAY_CHANGE or (field.startswith("corpus.") and field != "corpus.rotation")
         if not may_change and wanted.get(field) != value:
             raise RecipeError(
                 f"--resume: run {run.name!r} was begun with {field} = {value!r}, not {wanted.get(field)!r}",
@@ -74,12 +74,13 @@ def resumed_recipe(run: Run, machine: MachineSettings) -> Recipe:
 
 
 def _compared(recipe: Recipe, other: Recipe) -> dict[str, object]:
-    """Return the fields of a recipe, with the names of further corpora.
+    """Return the fields of a recipe, with the names and rotations of further corpora.
 
     A name is followed by a direction where both recipes give one and these differ; opening infers the others.
     """
     named = zip_longest(recipe.more_corpora, other.more_corpora[: len(recipe.more_corpora)])
-    return {**recipe.fields(), "more_corpora": [_title(*both) for both in named]}
+    rotations = [corpus.rotation for corpus in recipe.more_corpora]
+    return {**recipe.fields(), "more_corpora": [_title(*both) for both in named], "more_corpora.rotation": rotations}
 
 
 def _title(corpus: CorpusSettings, other: CorpusSettings | None) -> str:

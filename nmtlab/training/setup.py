@@ -126,8 +126,8 @@ def train(
         taught_by = open_teacher(teacher, recipe.machine) if teacher else None
         mixture, resumed = with_links(run, encoded()), resumed_recipe(run, recipe.machine)
         _check_positions(resumed, mixture, run.pipeline, dev)
-        synthetic = synthetic_pairs(mixture, by_use(recipe, corpora)[0])
-        mostly = 2 * synthetic > sum(mixture.quotas)
+        synthetic, pairs = synthetic_pairs(mixture, by_use(recipe, corpora)[0])
+        mostly = 2 * synthetic > pairs
         waits = int(mostly) if resumed.training.curriculum == "none" else resumed.training.curriculum_passes
         trainer = Trainer(run, resumed, mixture, dev, device, group, taught_by, waits)
         if resume:
@@ -139,7 +139,7 @@ def train(
         if parent and recipe.transfer.continued:
             on_event(Hint(_unknown(parent, run.pipeline, checked.parents_text_is_known)))
         if mostly:
-            on_event(Hint(f"{synthetic:,} of {sum(mixture.quotas):,} pairs are synthetic: {_WAITS}"))
+            on_event(Hint(f"{synthetic:,} of {pairs:,} pairs are synthetic: {_WAITS}"))
         trainer.train(on_event, should_stop, minutes)
     group.broadcast(None)  # the other processes wait until the run says how it ended
     return run
@@ -174,9 +174,17 @@ def _check_positions(recipe: Recipe, mixture: Mixture, pipeline: Pipeline, dev: 
 _WAITS = "early stopping and decay wait for a pass over the text"
 
 
-def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> int:
-    """Return how many pairs of an epoch have a side that a system made; the texts of the mixture are `trained`."""
-    return sum(quota for quota, corpus in zip(mixture.quotas, trained, strict=True) if synthetic_language(corpus))
+def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> tuple[int, int]:
+    """Return how many pairs of an epoch have a side that a system made, and how many it has.
+
+    Of texts that take turns, the epoch is that of the largest share. The texts of the mixture are `trained`.
+    """
+    made = [bool(synthetic_language(corpus)) for corpus in trained]
+    epochs = [mixture.quotas_of(epoch) for epoch in range(len(made))]
+    counts = [
+        (sum(quota for quota, is_made in zip(quotas, made, strict=True) if is_made), sum(quotas)) for quotas in epochs
+    ]
+    return max(counts, key=lambda count: count[0] / count[1])
 
 
 def _check_without_lists(name: str, recipe: Recipe) -> None:

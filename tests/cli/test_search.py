@@ -96,6 +96,11 @@ def test_the_reward_of_a_word_is_learned_from_the_lengths_with_a_row_for_each_st
         (["beam-sweep", "whole", "--beams", "1", "--gammas", "1"], "--beams and --gammas: only one at a time"),
         (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: mutually exclusive"),
         (["beam-sweep", "whole", "--score", "average", "--gammas", "1"], "--gammas: the score average has no gamma"),
+        (["beam-sweep", "whole", "--learn-gamma", "1"], "--learn-gamma: it would learn from test; give --split dev"),
+        (
+            ["beam-sweep", "whole", "--split", "dev", "--score", "average", "--learn-gamma", "1"],
+            "--learn-gamma: the score average has no gamma",
+        ),
         (["beam-sweep", "whole", "--lengths", "1,2"], "--lengths: run 'whole' plans no lengths"),
         (["length-errors", "whole"], "run 'whole': it does not plan lengths"),
         (["beam-sweep", "whole", "--set", "training.seed=2"], "training.seed=2: the run is already trained"),

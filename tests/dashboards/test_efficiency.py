@@ -185,3 +185,23 @@ def test_where_the_time_goes_is_drawn_for_the_text_that_is_shown(workspace):
         "steps": [f"{name} reads 10 hypotheses in 2 steps, 62% of 16 if all stayed until the last step.{busy}"],
         "alone": [f"Median and 95th percentile of a sentence alone: {name} 50.5 ms, 95 ms.{busy}"],
     }
+
+
+def test_the_page_says_how_many_times_as_fast_as_the_chosen_setting_others_are_and_of_no_other_cost(page):
+    page.cost.value = "milliseconds"
+    found = page.faster.frame.set_index("setting")["times as fast"].astype(float)
+    assert found.min() == found["nmtlab fp32 with beam 5"] == 1.0
+    page.lines.choose([GREEDY])
+    assert page.faster.frame.set_index("setting").loc["nmtlab fp32 with beam 1", "times as fast"] == "1.00"
+    assert page.ratios.value.startswith("Against nmtlab fp32 with beam 1: at most 0.5 BLEU less")
+    page.cost.value = "memory_mib"
+    assert (page.ratios.value, page.faster.frame.empty) == ("Choose a time as the cost.", True)
+
+
+def test_a_setting_whose_time_loading_hides_is_compared_with_nothing(workspace):
+    measure(workspace, "hidden", seconds=[-0.1, 2.0], engine=["nmtlab", "ctranslate2"])
+    page = unfolded(EfficiencyPage(workspace))
+    page.text.value = next(text for text in page.text.options if text.startswith("hidden"))
+    page.cost.value = "milliseconds"
+    page.lines.choose([next(key for key in page.lines.frame.index if "nmtlab" in key)])
+    assert list(page.faster.frame["times as fast"]) == ["1.00"]

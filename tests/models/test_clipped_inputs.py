@@ -13,7 +13,9 @@ from nmtlab.runs.run import Run
 from nmtlab.search.ensemble import Ensemble
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.training.online import OnlineModel
 from nmtlab.training.setup import train
+from nmtlab.translation import Translator
 
 CHOICES = ("pre", "scale", True)
 
@@ -99,3 +101,9 @@ def test_a_run_goes_on_with_clipped_inputs_and_translates_in_integers(
     ]
     assert 0 < (scores[0] - scores[1]).abs().max() < 1
     assert settings().clip_inputs == 0
+    assert Translator(rounded.model, rounded.pipeline, asked).model is rounded.model
+    plain = Translator(rounded.model, rounded.pipeline, SearchSettings(beam_size=2))
+    assert plain.translate(lines)[0].hypotheses[0].log_prob == scores[0][0]
+    learning = OnlineModel(rounded, run.recipe)
+    learning.learn([(lines[0], "ein Wort")], rate=0.1, epochs=1)
+    assert learning.translator.model.int8

@@ -22,6 +22,14 @@ def test_inputs_are_clipped_and_their_gradient_is_zero_outside():
     assert x.grad.tolist() == [0.0, 2.0, 3.0, 4.0, 0.0]
 
 
+def test_the_gradient_passes_straight_through_the_rounding():
+    x = torch.tensor([-3.0, -0.5, 0.013, 1.9, 2.1], dtype=torch.float64, requires_grad=True)
+    clip = ProductInput(2.0)
+    clip.rounded = True
+    (clip(x) * torch.arange(1.0, 6.0)).sum().backward()
+    assert x.grad.tolist() == [0.0, 2.0, 3.0, 4.0, 0.0]
+
+
 def test_a_map_is_that_of_a_loop_over_clipped_inputs_and_weights():
     layer, x = linear(0.7), torch.randn(3, 24, dtype=torch.float64)
     found = layer(x)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.cli.main import app
+from nmtlab.cli.options import run_recipe
 from nmtlab.errors import NmtlabError
 from nmtlab.interchange.export import export_model
 from nmtlab.interchange.huggingface import import_model
@@ -433,6 +434,11 @@ def test_runs_that_go_on_from_it_or_are_made_of_it_have_single_precision(half, h
     cut = cut_run(half, here.runs / f"{half.name}-cut", 0.5)
     assert cut.recipe.model.lora_base == "fp32"
     assert open_model(cut).translate(["ein hund"])
+
+
+def test_it_is_used_from_the_command_line_like_any_run(half):
+    used = run_recipe(half.recipe, ["search.beam_size=2"], 1, None)
+    assert (used.search.beam_size, used.machine.threads, used.machine.precision) == (2, 1, "fp32")
 
 
 def test_half_precision_without_what_it_needs_is_refused(here):

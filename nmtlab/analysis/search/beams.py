@@ -15,6 +15,7 @@ from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.needs import DECODING, END, NEURAL, in_direction
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, falls_short
 from nmtlab.analysis.search.search_tree import LOG_PROB
+from nmtlab.errors import NmtlabError
 from nmtlab.evaluation import bleu_metric, default_tokenizer
 from nmtlab.figures.theme import BELOW, DASHES, SOLID, dressed, spaced, styles
 from nmtlab.figures.words import listed, number
@@ -169,7 +170,10 @@ def learned_reward(
     for _ in range(updates + 1):
         row = OUTCOME.of(run, on_progress, search=search, **asked)
         found = DECODED.of(run, search=search, **asked)
-        gap = float((wanted - found["length"])[found["log_prob"].notna()].mean())
+        found_any = found["log_prob"].notna()
+        if not found_any.any():
+            raise NmtlabError(f"run {run.name!r}: no line of {split} has a translation", "choose another text")
+        gap = float((wanted - found["length"])[found_any].mean())
         rows.append(row.assign(gap=gap))
         rate *= 0.5 if gap * before < 0 else 1
         before = gap

@@ -219,8 +219,9 @@ def covered(
     """
     listed = N_BEST.of(run, corpus=corpus, split=split, size=size, search=search, sample=sample, machine=machine)
     sources = list(corpus.lines(split, corpus.source))
-    system = open_model(in_direction(run, corpus), machine=machine)
-    forms = [(search or run.recipe.search).model_copy(update={"coverage_form": form}) for form in ("wu", "li")]
+    search = (search or run.recipe.search).model_copy(update={"shortlist": 0, "shortlist_translations": 0})
+    system = open_model(in_direction(run, corpus), search, machine=machine)
+    forms = [search.model_copy(update={"coverage_form": form}) for form in ("wu", "li")]
     for line, texts in list(listed.groupby("line", sort=False)["text"])[start:]:
         if is_blank(sources[line - 1]):
             yield [dict.fromkeys(COVERAGE, 0.0)]

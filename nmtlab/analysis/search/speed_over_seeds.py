@@ -61,7 +61,8 @@ def against(found: pd.DataFrame, base: pd.Series, cost: str, score: str) -> pd.D
     for name, theirs in groups.items():
         faster = _difference(-theirs[cost].map(math.log), -ours[cost].map(math.log))
         gain = _difference(theirs[score], ours[score])
-        rows.append((*name[len(PLACE) :], len(theirs), *map(math.exp, faster), *gain))
+        run = name[len(PLACE)] if len(theirs) > 1 else theirs["run"].iloc[0]
+        rows.append((run, *name[len(PLACE) + 1 :], len(theirs), *map(math.exp, faster), *gain))
     ends = ("", "_low", "_high")
     return pd.DataFrame(
         rows, columns=[*SETTING, "seeds", *(f"faster{end}" for end in ends), *(f"gain{end}" for end in ends)]

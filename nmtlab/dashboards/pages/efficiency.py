@@ -74,6 +74,8 @@ _COLUMNS = {
     "size_mib": "on disk, MiB", "rounds": "rounds", "seeds": "seeds",
 }  # fmt: skip
 
+_TIMES = ("milliseconds", "processor_milliseconds")
+_NO_SPEED = "Choose a time as the cost."
 _LOSSES = (0.5, 2.0)
 """Points of a score that a faster system may lose."""
 
@@ -210,14 +212,17 @@ class EfficiencyPage(Page):
             self.answer.say(efficiency_finding(shown, cost, score))
 
     def _compare(self) -> None:
+        """Compare with the selected setting, or the slowest; other costs than times say nothing of speed."""
         cost, score = self.cost.value, self.score.value
-        systems = self._shown[self._shown["engine"] != "echo"] if len(self._shown) else self._shown
-        if systems.empty or not systems[cost].max() > 0:
-            self.ratios.say("")
+        known = [
+            frame[(frame["engine"] != "echo") & (frame[cost] > 0)] for frame in (self._shown, self._each) if len(frame)
+        ]
+        if not (known and len(known[0]) and cost in _TIMES):
+            self.ratios.say(_NO_SPEED if known else "")
             self.faster.show(pd.DataFrame())
             return
+        systems, each = known
         chosen = self.lines.value if self.lines.value in systems.index else systems[cost].idxmax()
-        each = self._each[(self._each["engine"] != "echo") & (self._each[cost] > 0)]
         named = self._named(systems)
         found = self._named(against(each, systems.loc[chosen], cost, score))
         found = found.assign(label=[setting(row, named) for _, row in found.iterrows()])
@@ -312,8 +317,9 @@ def _measured(found: pd.DataFrame) -> str:
     common = ", ".join(f"{_COLUMNS[name]} {found[name].iloc[0]}" for name in _common(found))
     common = f" The same everywhere: {common}." if common else ""
     return (
-        "Medians of the rounds, with 95 % intervals of resampled test sets where they are known; each measurement runs "
-        "in a separate process, less the time of an empty input. ● and a filled point: more than "
+        "Medians of the rounds, with 95 % intervals of resampled test sets where they are known; of several seeds, the "
+        "means, with 95 % intervals over them (Student's t; Welch's of differences). Each measurement runs in a "
+        "separate process, less the time of an empty input. ● and a filled point: more than "
         f"{NOISE:g} points better than the cheaper ones of these; less may be chance on 1,000 sentences. A line joins "
         "two points that differ in one setting: point at its middle to see what that does. echo copies the source. The "
         "price of a million words is that of the hours that they take. Sizes are of the files on disk: the weights of "
