@@ -47,7 +47,7 @@ def test_a_training_on_corpora_that_take_turns_goes_on_exactly_where_it_was_stop
     count = iter(range(1000))
     train("stopped", recipe, halves, workspace, should_stop=lambda: next(count) == steps[0] + 2)
     for changes in ({"corpus.rotation": ""}, {"more_corpora": [second | {"rotation": ""}]}):
-        with pytest.raises(RecipeError, match=r"--resume: run .stopped. was begun with (corpus|more_corpora)\.rotation"):
+        with pytest.raises(RecipeError, match=r"run 'stopped' was begun with (corpus|more_corpora)\.rotation"):
             train("stopped", recipe.with_changes(changes), halves, workspace, resume=True)
     assert same(weights(train("stopped", recipe, halves, workspace, resume=True)), weights(whole))
 
