@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from nmtlab.errors import RunError
 from nmtlab.models.interface import InnerProduct, LanguageCodes, OutputTable, Step, TranslationModel, with_mixture
 from nmtlab.models.recurrent import RecurrentMemory, RecurrentModel, RecurrentState
-from nmtlab.models.several import Joint
 from nmtlab.models.replacing import overwritten
+from nmtlab.models.several import Joint
 from nmtlab.nn.mixture import Gate, mixed
 from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
