@@ -5,6 +5,7 @@ languages take Marian's form, `>>xx<<`.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,13 +30,18 @@ def write_huggingface(name: str, system: Translator, settings: TransformerSettin
     The model of the translator passes `folding.check_exportable`.
 
     Raises:
-        RunError: no architecture, or no tokenizer, of the library has what the run has; the message names it.
+        RunError: no architecture, tokenizer or search of the library has what the run has; the message names it.
     """
     pipeline = system.pipeline
     one_table = pipeline.joint and settings.shared_embeddings
     model = cast(Transformer, system.model)
     architecture = architecture_for(name, settings, one_table, bool(model.output_layer.bias.any()))
     _check_text(name, pipeline)
+    if system.settings.score not in _PENALTIES:
+        raise RunError(
+            f"run {name!r}: search.score = {system.settings.score!r}: the transformers library has no such score",
+            "export it to ctranslate2, whose caller says how to search",
+        )
     pad, bos = padding_and_start(architecture)
     tag = pipeline.first_tokens.get(system.languages[1])
     start = bos if tag is None or pipeline.reads_start else tag
@@ -48,6 +54,14 @@ def write_huggingface(name: str, system: Translator, settings: TransformerSettin
     weights = their_weights(folded(model), settings)
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
     _write_tokenizer(pipeline, one_table, {SPECIALS[PAD]: pad, SPECIALS[BOS]: bos}, folder)
+
+
+_PENALTIES: dict[str, Callable[[SearchSettings], float]] = {
+    "log-prob": lambda search: 0.0,
+    "average": lambda search: 1.0,
+    "length-normalised": lambda search: search.alpha,
+}
+"""Score -> the exponent of the length by which the library divides log p."""
 
 
 def _check_text(name: str, pipeline: Pipeline) -> None:
@@ -63,10 +77,9 @@ def _check_text(name: str, pipeline: Pipeline) -> None:
 
 
 def _generation(search: SearchSettings, start: int) -> dict[str, Any]:
-    penalties = {"average": 1.0, "length-normalised": search.alpha}
     return {
         "num_beams": search.beam_size,
-        "length_penalty": penalties.get(search.score, 0.0),
+        "length_penalty": _PENALTIES[search.score](search),
         "early_stopping": "never" if search.beam_size > 1 else False,
         "max_length": MAX_POSITIONS,
         "eos_token_id": EOS,

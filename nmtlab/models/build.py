@@ -96,10 +96,17 @@ def model_for(recipe: Recipe, pipeline: Pipeline, table: LexicalTable | None = N
         table: p(target | source), if the recipe's lexicon is a table.
     """
     source, languages = pipeline.source, (pipeline.source.languages, pipeline.target.languages)
-    first, start = pipeline.first_tokens, pipeline.reads_start
-    sources = 1 + len(recipe.corpus.also_sources)
-    text = ModelText(source.size, pipeline.allowed_by_language, pipeline.joint, table, languages, first, start, sources)
-    text = text._replace(missing=pipeline.missing_source)
+    text = ModelText(
+        source_types=source.size,
+        allowed=pipeline.allowed_by_language,
+        joint=pipeline.joint,
+        table=table,
+        languages=languages,
+        first_tokens=pipeline.first_tokens,
+        reads_start=pipeline.reads_start,
+        sources=1 + len(recipe.corpus.also_sources),
+        missing=pipeline.missing_source,
+    )
     model = build_model(recipe.model, text)
     default = tuple(codes[0] for codes in languages)
     return model if pipeline.languages == default else model.directed(*pipeline.languages)
@@ -214,7 +221,9 @@ def _mixture(settings: RnnSettings, text: ModelText) -> MixtureModel:
 
 
 def _of_rnn(settings: RnnSettings, text: ModelText) -> RecurrentModel | MixtureModel:
-    return (_mixture if settings.mixes_experts and text.sources > 1 else _recurrent)(settings, text)
+    if settings.mixes_experts and text.sources > 1:
+        return _mixture(settings, text)
+    return _recurrent(settings, text)
 
 
 def _recurrent(settings: RnnSettings, text: ModelText) -> RecurrentModel:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from nmtlab.errors import RunError
 from nmtlab.models.interface import InnerProduct, LanguageCodes, OutputTable, Step, TranslationModel, with_mixture
 from nmtlab.models.recurrent import RecurrentMemory, RecurrentModel, RecurrentState
+from nmtlab.models.replacing import overwritten
 from nmtlab.models.several import Joint
 from nmtlab.nn.mixture import Gate, mixed
 from nmtlab.nn.precision import widened
@@ -80,7 +81,8 @@ class MixtureState:
         states = tuple(mine.replace(sentences, theirs, others) for mine, theirs in pairs)
         self.present[sentences] = other.present[others]
         masks = [state.attended.bias[:, 0] == 0 for state in states]
-        return MixtureState(states, self.present, Joint.of(masks, [mask.sum(1) for mask in masks]))
+        tokens = overwritten(self.joint.tokens, sentences, other.joint.tokens[others])
+        return MixtureState(states, self.present, Joint.of(masks, tokens.unbind(1)))
 
 
 class MixtureModel(TranslationModel[MixtureMemory, MixtureState]):
@@ -178,9 +180,8 @@ class MixtureModel(TranslationModel[MixtureMemory, MixtureState]):
         return OutputTable(tables[0].ids, rows, bias)
 
     def output(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
-        log_probs = [widened(logits).log_softmax(-1) for logits in self.expert_logits(states, table)]
-        if self.training:
-            log_probs = [one.detach() for one in log_probs]
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.training):
+            log_probs = [widened(logits).log_softmax(-1) for logits in self.expert_logits(states, table)]
         # a copy, as the loss overwrites what it is given, which the gradient of a sum of exponentials still reads
         return mixed(torch.stack(log_probs, dim=-2), states[..., -self.sources :]).clone()
 

@@ -18,13 +18,7 @@ from nmtlab.search.attention import last_layer
 from nmtlab.search.blocking import without_repeats
 from nmtlab.search.constraints import UNCONSTRAINED, Constraints
 from nmtlab.search.hypothesis import Hypothesis, SearchResult
-from nmtlab.search.scores import (
-    coverage_penalty,
-    highest_coverage,
-    hypothesis_score,
-    length_limit,
-    optimistic_bound,
-)
+from nmtlab.search.scores import coverage_penalty, highest_coverage, hypothesis_score, length_limit, optimistic_bound
 from nmtlab.search.topk import stable_topk
 from nmtlab.search.tree import TreeStep, attention_of, record_step
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD

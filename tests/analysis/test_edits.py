@@ -1,6 +1,6 @@
 """Edits against attention: TER of sacrebleu, a correlation worked by hand, and what a run without edits is told."""
 
-from shutil import copytree
+from shutil import copytree, ignore_patterns
 
 import numpy as np
 import pandas as pd
@@ -68,6 +68,22 @@ def test_a_table_quotes_its_sums_over_the_test_text(editor):
     assert value_of(find_metric("test-ter"), run, corpus) == pytest.approx(100 * total["after"] / total["words"])
     saved = 100 * (total["before"] - total["after"]) / total["words"]
     assert value_of(find_metric("edits-saved"), run, corpus) == pytest.approx(saved)
+
+
+def test_an_editor_with_an_attention_to_each_source_has_edits_but_no_share(editor, tmp_path):
+    run, corpus, _ = editor
+    joint = edits(run, corpus, "test")
+    # with the same translations, and none of its answers
+    other = copytree(run.folder, tmp_path / "other", ignore=ignore_patterns("measures"))
+    recipe = other / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace('"joint"', '"separate"'))
+    separate = Run(other)
+    assert not separate.recipe.model.joint_attention
+    found = EDITS.of(separate, corpus=corpus, split="test")
+    pd.testing.assert_frame_equal(found, joint.assign(mass=np.nan))
+    for key in ("test-ter", "edits-saved"):
+        assert value_of(find_metric(key), separate, corpus) == value_of(find_metric(key), run, corpus)
+    assert np.isnan(value_of(find_metric("from-first"), separate, corpus))
 
 
 def test_a_run_without_machine_translations_is_refused(editor, tmp_path):

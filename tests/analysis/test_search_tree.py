@@ -48,6 +48,12 @@ def test_every_hypothesis_continues_one_of_the_step_before(tree):
             assert not above.dropped
 
 
+def test_a_bounded_reward_counts_no_more_tokens_than_the_source_has():
+    found = pd.DataFrame({"log_prob": [-1.0, -2.0, -3.5], "scored_length": [1, 3, 4]})
+    reranked = ranked(found, SearchSettings(score="bounded-reward", gamma=2), source=3)
+    assert list(zip(reranked["scored_length"], reranked["score"], strict=True)) == [(3, 4.0), (4, 2.5), (1, 1.0)]
+
+
 def test_log_probabilities_are_the_models(tree, system):
     source = torch.tensor([system.pipeline.source_ids(SENTENCE)])
     for row in tree[tree["ended"]].itertuples():

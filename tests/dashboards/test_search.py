@@ -85,6 +85,15 @@ def test_translations_are_ranked_anew_without_another_search(page):
     assert page.ended.frame["log p"].is_monotonic_decreasing
 
 
+def test_a_bounded_reward_knows_how_long_the_source_is(page, here):
+    page.score.value = "bounded-reward"
+    page.gamma.value = 3.0
+    tokens = len(open_system(Run(here.runs / "ordinary")).pipeline.source_ids(page.sentences.source))
+    found = page.ended.frame
+    assert found["score"].tolist() == pytest.approx(found["log p"] + 3 * found[TOKENS].clip(upper=tokens), abs=0.02)
+    assert page._message.value == ""
+
+
 def test_exact_search_stands_beside_the_beam(page, here):
     system = open_system(Run(here.runs / "ordinary"))
     source = torch.tensor([system.pipeline.source_ids(page.sentences.source)])

@@ -73,6 +73,14 @@ def test_pairs_are_shown_with_both_sides_and_equal_costs_are_drawn(here, tiny_co
     assert sum(sum(bars.y) for bars in view.figure.data) == 300
 
 
+def test_costs_of_at_most_zero_are_drawn_up_to_zero(here):
+    corpora = here.data / "corpora"
+    pairs = MonolingualCorpus(corpora / "crawl", "en")
+    select(corpora / "below", pairs, Costs(np.minimum(0, np.arange(200.0) - 100), DIFFERENCE, {"like": []}), 0.2)
+    bars = selection_view(selections(here)["below"], 1.0, here).figure.data[0]
+    assert bars.x[-1] + bars.width / 2 == pytest.approx(0)
+
+
 def test_damaged_costs_are_named(here):
     folder = selections(here)["fifth"]
     (folder / COSTS).write_bytes(b"no array")

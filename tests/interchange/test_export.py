@@ -333,6 +333,16 @@ def untrained(recipe: Recipe, corpus, folder: Path, changes: dict) -> Run:
     return train("run", recipe.with_changes(changes), corpus, Workspace(folder))
 
 
+@pytest.mark.parametrize("score", ["word-reward", "bounded-reward"])
+def test_a_score_that_the_transformers_library_lacks_is_named(learned, tmp_path, score):
+    other = shutil.copytree(learned("PostNorm + LayerNorm").folder, tmp_path / "other")
+    Run(other).recipe.with_changes({"search.score": score}).save(other / "recipe.toml")
+    (tmp_path / "to").mkdir()
+    found = refusal(Run(other), tmp_path / "to", "huggingface")
+    assert f"search.score = '{score}': the transformers library has no such score" in found
+    exported(Run(other), tmp_path / "to", "ctranslate2")
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -60,6 +60,12 @@ def stepwise(model: ByteNet, batch: Batch) -> Tensor:
     return torch.cat(found, dim=1)[batch.target != PAD]
 
 
+@pytest.mark.parametrize(("tokens", "columns"), [(5, 6), (24, 29), (25, 30), (26, 32), (45, 54), (50, 60)])
+def test_a_whole_number_of_columns_is_not_rounded_up(tokens, columns):
+    encoder = bytenet(length_factor=1.2, length_extra=0).encoder
+    assert encoder.columns(torch.tensor([tokens])).tolist() == [columns]
+
+
 # The literal implementation
 
 

@@ -179,6 +179,28 @@ def test_a_shortlist_and_a_stream_of_sentences_agree_with_sentences_alone():
     assert second == first[::-1]
 
 
+def test_sentences_that_take_the_place_of_others_are_joined_as_when_they_are_read():
+    model, batch = mixture(), pairs()
+    read, turned = (
+        model.encode(first, more=(second,))
+        for first, second in (batch.sources, tuple(ids.flip(0) for ids in batch.sources))
+    )
+    every = torch.arange(3)
+    found = model.start(read).replace(every, model.start(turned), every).joint
+    assert torch.equal(found.segments, turned.joint.segments)
+    assert torch.equal(found.tokens, turned.joint.tokens)
+    assert torch.equal(found.places[found.mask], turned.joint.places[found.mask])
+
+
+def test_in_training_the_mixture_keeps_no_graph_of_its_experts():
+    model, batch = mixture().train(), pairs()
+    states = model(batch).detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(model.output(states).sum(), states)
+    assert gradient[:, :-2].eq(0).all()
+    assert gradient[:, -2:].isfinite().all()
+    assert not gradient[:, -2:].eq(0).all()
+
+
 def test_parameters_of_an_expert_belong_to_the_parts_that_they_do_alone():
     model = mixture()
     for name, _ in model.models[1].named_parameters():

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.access.needs import Need
+from nmtlab.analysis.access.needs import WEIGHTS, Need, unmet
 from nmtlab.analysis.access.scoring import has_words
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.attention.focus import FOCUS
@@ -44,13 +44,12 @@ def edits(run: Run, corpus: ParallelCorpus, split: str = "dev", limit: int | Non
     Returns:
         A row for each sentence: `line`, from 1; `words` of the reference; edits of the machine translation, `before`,
         and of what the run makes of it, `after`; `mass`, 0 to 1, the mean attention of its tokens to the first source,
-        NaN if it has none.
+        NaN if it has none, or if the run has an attention to each source.
 
     Raises:
         CorpusError: as of `focus.focus`.
     """
-    found = FOCUS.of(run, corpus=corpus, split=split, limit=limit)
-    mass = found[found["source"] == run.direction[0]].groupby("line")["mass"].mean()
+    mass = _attention_to_first(run, corpus, split, limit)
     references = corpus.references(split)
     scorer = ter_metric(characters=not has_words(references[0], corpus.target))
     machine, edited = list(corpus.lines(split, machine_code(corpus.target))), translations(run, corpus, split)
@@ -59,6 +58,14 @@ def edits(run: Run, corpus: ParallelCorpus, split: str = "dev", limit: int | Non
         before, after = (scorer.sentence_score(text, right) for text in texts)
         rows.append((line, before.ref_length, before.num_edits, after.num_edits, mass.get(line, np.nan)))
     return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _attention_to_first(run: Run, corpus: ParallelCorpus, split: str, limit: int | None) -> dict[int, float]:
+    """Return the mean attention to the first source, by line; of none, if each source has an attention."""
+    if unmet(run, FOCUS.needs):
+        return {}
+    found = FOCUS.of(run, corpus=corpus, split=split, limit=limit)
+    return found[found["source"] == run.direction[0]].groupby("line")["mass"].mean().to_dict()
 
 
 def edits_summary(found: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +121,7 @@ def edits_finding(found: pd.DataFrame) -> str:
     return f"Edit rate against the attention to the source: {listed(parts, '; ')}." if parts else ""
 
 
-_NEEDS = (*FOCUS.needs, _EDITS)
+_NEEDS = (_EDITS, WEIGHTS)
 
 EDITS = Analysis(
     "Do poor translations turn a post-editor's attention to the source?",

@@ -178,19 +178,21 @@ def ended_hypotheses(tree: pd.DataFrame) -> pd.DataFrame:
     return found[["text", "log_prob", "scored_length", "step", "dropped_at"]]
 
 
-def ranked(hypotheses: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
+def ranked(hypotheses: pd.DataFrame, search: SearchSettings, source: int | None = None) -> pd.DataFrame:
     """Rerank translations by another score, without searching again.
 
     Args:
         hypotheses: rows with `log_prob` and the columns of `scored_lengths`.
         search: the score and its parameters; the coverage penalty is ignored.
+        source: tokens of the source, EOS included; a bounded reward needs it.
 
     Returns:
         The rows, best first, with `score`; what has no probability comes last.
     """
     log_prob = torch.tensor(hypotheses["log_prob"].to_numpy(), dtype=torch.float64)
     length = torch.tensor(scored_lengths(hypotheses).to_numpy())
-    scores = hypothesis_score(search, log_prob, length).numpy()
+    read = None if source is None else torch.tensor(source)
+    scores = hypothesis_score(search, log_prob, length, source=read).numpy()
     return hypotheses.assign(score=scores).sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 

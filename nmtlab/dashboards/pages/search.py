@@ -59,7 +59,7 @@ PAGE = About(
 FIRST = ("multi30k-de-en.small",)
 _SCORES = [
     ("log-probability", "log-prob"), ("average", "average"), ("length-normalised", "length-normalised"),
-    ("word reward", "word-reward"),
+    ("word reward", "word-reward"), ("bounded reward", "bounded-reward"),
 ]  # fmt: skip
 _NO_WEIGHTS = "No run here can be searched: choose one with weights."
 _BUDGET, _PORTION = 20_000, 100  # expansions at the press of the button, and in a step
@@ -137,12 +137,12 @@ class SearchPage(Page):
 
     def _offer_parameters(self) -> None:
         show_if(self.score.value == "length-normalised", self.alpha)
-        show_if(self.score.value == "word-reward", self.gamma)
+        show_if(self.score.value in ("word-reward", "bounded-reward"), self.gamma)
 
     def _rank(self) -> None:
         if self._grown:
             ranking = SearchSettings(score=self.score.value, alpha=self.alpha.value, gamma=self.gamma.value)
-            self.ended.show(_ranked(self._grown[0].tree, ranking))
+            self.ended.show(_ranked(self._grown[0], ranking))
 
     def _search(self) -> None:
         """Search with the first ordinary run and the first that plans lengths; exactly, too, where that is cheap."""
@@ -322,8 +322,10 @@ def _fate_of_empty(tree: pd.DataFrame, rank: int) -> str:
     return f"{enters}; this beam {'keeps it to the end' if pd.isna(dropped) else f'drops it after step {dropped}'}"
 
 
-def _ranked(tree: pd.DataFrame, search: SearchSettings) -> pd.DataFrame:
-    found = ranked(ended_hypotheses(tree), search)
+def _ranked(grown: BeamTree, search: SearchSettings) -> pd.DataFrame:
+    assert grown.asked is not None, "nothing was searched"
+    tokens = len(grown.asked.system.pipeline.source_ids(grown.asked.source))
+    found = ranked(ended_hypotheses(grown.tree), search, tokens)
     found["text"] = found["text"].map(legible)
     names = {"scored_length": TOKENS, "step": "finished at", "dropped_at": "dropped after", "log_prob": "log p"}
     shown = found[["score", "log_prob", "scored_length", "step", "dropped_at", "text"]]

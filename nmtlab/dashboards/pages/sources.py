@@ -161,7 +161,7 @@ class SourcesPage(Page):
         run, text = self._run, self.text.text
         if run is None or text is None:
             return None
-        if need := unmet(run, EDITS.needs):
+        if need := unmet(run, (*FOCUS.needs, *EDITS.needs)):
             return View(pd.DataFrame(), go.Figure(), finding=f"{run.label}: {need.problem}; {need.remedy}.")
         found = EDITS.of(run, corpus=text.corpus, split=text.split, limit=_SAMPLE).assign(run=run.label)
         if found.empty:

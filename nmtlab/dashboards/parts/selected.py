@@ -60,7 +60,8 @@ def selection_view(folder: Path, share: float, workspace: Workspace) -> View:
 def _histogram(ordered: np.ndarray, kept: int, highest: float, by: str) -> go.Figure:
     """Draw the numbers of kept and dropped lines over their cost; the outer bars have all beyond."""
     lowest, largest = np.percentile(ordered, [_OUTER, 100 - _OUTER])
-    edges = np.linspace(min(lowest, highest), max(largest, highest) or 1.0, _BARS + 1)
+    left, right = min(lowest, highest), max(largest, highest)
+    edges = np.linspace(left, right if right > left else left + 1, _BARS + 1)
     figure = go.Figure()
     for name, colour, values in (("kept", COLOURS[0], ordered[:kept]), ("dropped", COLOURS[1], ordered[kept:])):
         counts, _ = np.histogram(values.clip(edges[0], edges[-1]), edges)
