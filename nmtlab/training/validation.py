@@ -107,7 +107,7 @@ def _negative_log_likelihood(
     source_ids, target_ids = pipeline.encode_sources(sources), pipeline.encode_target(target)
     sides = target_ids, *source_ids
     total, tokens = 0.0, 0
-    most = min(_BATCH_TOKENS, _BATCH_LOGITS // int(pipeline.target_allowed.sum()))
+    most = min(_BATCH_TOKENS, _BATCH_LOGITS // pipeline.target.size)
     for batch in sorted_batches([max(map(len, row)) for row in zip(*sides, strict=True)], most):
         target_batch, first, *more = (pad([ids[i] for i in batch]) for ids in sides)
         pairs = batch_of(first, target_batch, more_sources=tuple(more))

@@ -433,7 +433,10 @@ def test_the_state_goes_on_undropped_between_positions_unless_dropout_is_variati
         ({"model.d_ff": 3}, "family transformer"),
         ({"model.context": "every-step"}, "set attention to 'none'"),
         ({"model.attention": "none", "model.lexicon": "table"}, "lexicon 'table' reads what is attended to"),
-        ({"model.attention": "none", "search.replace_unknown": True}, "'none'; set it to false"),
+        (
+            {"model.attention": "none", "search.replace_unknown": True},
+            "search.replace_unknown needs attention, which the model does not have; set it to false",
+        ),
         (
             {"model.attention": "none", "search.replace_unknown": False, "search.coverage": 0.2},
             "search.coverage needs attention, which the model does not have; set it to 0",

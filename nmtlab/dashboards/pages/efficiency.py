@@ -117,7 +117,7 @@ class EfficiencyPage(Page):
                 Section(chosen, (self.lines,), self._list),
                 Section(("text", "score", "cost"), (self.hint,), self._explain),
                 Section((*chosen, "line"), (self.answer, self.chart), self._draw),
-                Section((*chosen, "line"), (self.ratios, self.faster), self._compare),
+                Section((*chosen, "line"), (self.ratios, self.faster), self._show_ratios),
                 *(section for section, _ in folds),
             ],
             [
@@ -211,7 +211,7 @@ class EfficiencyPage(Page):
             self.chart.show(efficiency_figure(shown, cost, title, published_efficiency(), chosen, score))
             self.answer.say(efficiency_finding(shown, cost, score))
 
-    def _compare(self) -> None:
+    def _show_ratios(self) -> None:
         """Compare with the selected setting, or the slowest; other costs than times say nothing of speed."""
         cost, score = self.cost.value, self.score.value
         known = [

@@ -48,6 +48,7 @@ PAGE = About(
     name="sources",
     needs=FOCUS.needs,
     most_runs=1,
+    illustrates=(FOCUS, EDITS),
 )
 
 _SAMPLE = 100
