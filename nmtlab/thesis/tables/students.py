@@ -11,7 +11,7 @@ from typing import get_args
 
 from nmtlab.grids.declared.declaration import Changes, Column, Distillation, Scale, Table
 from nmtlab.thesis.tables.normalisation import GL_EN, PRE_FIX_SCALE, QAA_EN, SIZES
-from nmtlab.thesis.tables.trained_out import ENOUGH, LONG_DE_EN, LONG_QAA_EN
+from nmtlab.thesis.tables.trained_out import ENOUGH, TRAINED_OUT
 
 TEACHER = replace(PRE_FIX_SCALE, name="teacher")
 
@@ -58,7 +58,7 @@ DISTILLED_TRAINED_OUT = Table(
     name="students-trained-out",
     short=DISTILLED,
     title="Students of a teacher, all trained until dev BLEU stops rising (at most 5,000 updates)",
-    rows=(LONG_DE_EN, LONG_QAA_EN),
+    rows=TRAINED_OUT.rows,
     columns=tuple(one for one in DISTILLED.columns if one.teacher is None or one.distillation == "sequence"),
     metrics=DISTILLED.metrics,
     baseline=TEACHER.name,
