@@ -72,7 +72,7 @@ class Vectors:
 class HandMadeModel(nn.Module, Inspectable):
     """Logits of `word`, and of `lexicon` where there is one; EOS, UNK and all words may be produced."""
 
-    plans_length, sources, attention_temperature = False, 1, 1.0
+    plans_length, sources, attention_temperature, int8 = False, 1, 1.0, False
     device = torch.device("cpu")
 
     def __init__(self, word: Vectors, lexicon: Vectors | None = None) -> None:
