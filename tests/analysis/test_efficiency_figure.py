@@ -93,6 +93,16 @@ def test_several_runs_have_a_colour_each_and_their_engines_a_symbol_and_none_nee
     assert len(set(systems.values())) == len({"a", "b<i>"})
 
 
+def test_more_runs_than_colours_have_another_symbol_where_their_colour_comes_again():
+    runs = [MEASURED.head(2).assign(run=f"run {number}", frontier=False) for number in range(9)]
+    drawn = efficiency_figure(pd.concat(runs), "milliseconds", "t").data
+    looks = {
+        trace.name: (trace.marker.color, trace.marker.symbol[0]) for trace in drawn if trace.name.startswith("run")
+    }
+    assert len(set(looks.values())) == len(looks) == 9
+    assert len({colour for colour, _ in looks.values()}) < 9
+
+
 def test_points_have_the_intervals_of_their_scores():
     drawn = traces()
     assert list(drawn["nmtlab fp32"].error_y.array) == [1.0, 1.5]

@@ -30,7 +30,7 @@ _ALIKE = ["run", "batch_tokens", "threads"]
 """Settings in which a system and its Base are alike."""
 
 _WIDTHS = [0.7, 0.3]
-_SHAPES = ("circle", "square", "diamond", "triangle-up")
+_SHAPES = ("circle", "square", "diamond", "triangle-up", "pentagon", "hexagon")
 _SYMBOLS = {"cpu": "circle-open", "gpu": "diamond-open"}
 
 
@@ -173,29 +173,30 @@ def _effect(a: pd.Series, b: pd.Series, cost: str, score: str) -> str:
 def _add_systems(figure: go.Figure, measured: pd.DataFrame, cost: str, score: str) -> None:
     """Add a trace for each run, engine and precision: its points on the front are filled.
 
-    Several runs have a colour each, their engines and precisions a symbol.
+    Several runs have a colour each, their engines and precisions a symbol; runs beyond the colours have other symbols.
     """
     ways = measured["engine"] + " " + measured["precision"]
     several = measured["run"].nunique() > 1
     names = measured["run"] if several else ways
-    colours = styles(names, SOLID)
-    shapes = dict(zip(dict.fromkeys(ways), _SHAPES if several else _SHAPES[:1] * len(_SHAPES), strict=False))
+    looks, kinds = styles(names, DASHES if several else SOLID), list(dict.fromkeys(ways)) if several else [""]
     for (name, way), rows in measured.groupby([names, ways], sort=False):
-        on_front, colour = rows["frontier"], colours[name]["color"]
+        on_front, colour = rows["frontier"], looks[name]["color"]
+        place = DASHES.index(looks[name]["dash"]) * len(kinds) + (kinds.index(way) if several else 0)
+        shape = _SHAPES[place % len(_SHAPES)]
         figure.add_scatter(
             x=rows[cost], y=rows[score], mode="markers" if several else "markers+text", name=name_in_lines(name),
             text="beam " + rows["beam_size"].astype(str), textposition="top center", legendgroup=f"{name}",
             showlegend=way == ways[names == name].iloc[0],
             marker={
-                "symbol": on_front.map({True: shapes[way], False: f"{shapes[way]}-open"}).tolist(), "size": 11,
+                "symbol": on_front.map({True: shape, False: f"{shape}-open"}).tolist(), "size": 11,
                 "color": colour, "line": {"width": 2, "color": colour},
             },
             error_y={"array": rows[f"{score}_margin"].where(on_front | (not several)), "width": 3, "thickness": 1},
             customdata=[[key, _described(row, cost, score)] for key, row in rows.iterrows()],
             hovertemplate=f"%{{customdata[1]}}<extra>{name_in_lines(name)}</extra>",
         )  # fmt: skip
-    if several:
-        for way, shape in shapes.items():
+    if len(kinds) > 1:
+        for way, shape in zip(kinds, _SHAPES, strict=False):
             figure.add_scatter(
                 x=[None],
                 y=[None],
