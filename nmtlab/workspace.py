@@ -77,13 +77,13 @@ class Workspace:
         return _INSTALLED if _INSTALLED.is_dir() and not ours.is_dir() else ours
 
     @property
-    def gallery(self) -> Path:
-        """Packed runs of an older workspace: folders, and bundles of several runs. They open like any other run."""
-        return self.data / "gallery"
-
-    @property
     def cache(self) -> Path:
         return self.data / "cache"
+
+    @property
+    def notes(self) -> Path:
+        """What is measured on packed runs, which are not written into."""
+        return self.cache / "notes"
 
     def run_folder(self, name: str) -> Path:
         """Return the folder of the run `name`, existing or not; a name cannot lead out of the runs folder.

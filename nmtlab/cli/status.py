@@ -152,7 +152,7 @@ def _facts(training: _Training, index: RunIndex) -> dict[str, Any]:
 
 def _measurements(workspace: Workspace) -> Iterator[Work]:
     """Yield what is being measured: on disks with locks, the log of an unfinished answer is locked."""
-    for folder in (workspace.runs, workspace.cache / "gallery"):
+    for folder in (workspace.runs, workspace.notes):
         for log in sorted(folder.glob("[!.]*/measures/*.jsonl")):
             if is_locked(log):
                 analysis = log.stem.rpartition("-")[0].rpartition(".")[2].replace("_", " ")

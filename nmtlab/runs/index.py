@@ -35,7 +35,7 @@ class RunIndex:
         self.broken: dict[str, str] = {}
         trained = sorted(_folders(workspace.runs), key=lambda one: (one.stat().st_mtime, one.name), reverse=True)
         self._trained = {folder.name: folder for folder in trained}
-        packed = _packed(workspace, self.broken)
+        packed = archives(workspace.evidence / "runs")
         self._places = self._trained | {name: packed[name] for name in sorted(packed) if name not in self._trained}
         notes = _notes(workspace)
         self._traces = {name: [*_trace(place), *notes.get(name, ())] for name, place in self._places.items()}
@@ -98,7 +98,7 @@ class RunIndex:
         from nmtlab.runs.run import Run
 
         if name not in self._trained:
-            return checked(packed_run(name, self._places[name], self._workspace))
+            return checked(packed_run(self._places[name], self._workspace))
         check_complete(self._places[name])
         return checked(Run(self._places[name]))
 
@@ -108,23 +108,11 @@ def changes(workspace: Workspace) -> dict[str, Trace]:
 
     The time of a folder also changes when a measure is stored in it.
     """
-    folders = [path for parent in (workspace.gallery, workspace.runs) for path in sorted(parent.glob("[!.]*"))]
     found = {name: trace([path]) for name, path in archives(workspace.evidence / "runs").items()}
     return found | {
-        path.name: trace(path / file for file in _TRAINED) if path.is_dir() else trace([path]) for path in folders
+        path.name: trace(path / file for file in _TRAINED) if path.is_dir() else trace([path])
+        for path in sorted(workspace.runs.glob("[!.]*"))
     }
-
-
-def _packed(workspace: Workspace, broken: dict[str, str]) -> dict[str, Path]:
-    """Return folders and archives of packed runs by the runs' names; what cannot be opened is noted."""
-    bundled: dict[str, Path] = {}
-    for bundle in reversed(archives(workspace.gallery).values()):
-        from nmtlab.runs.packed import opened
-
-        with noting(broken, bundle.name):
-            bundled |= dict.fromkeys(opened(bundle, workspace.cache), bundle)
-    folders = {folder.name: folder for folder in _folders(workspace.gallery)}
-    return bundled | folders | archives(workspace.evidence / "runs")
 
 
 def _trace(place: Path) -> Trace:
@@ -138,7 +126,7 @@ def _trace(place: Path) -> Trace:
 def _notes(workspace: Workspace) -> dict[str, Trace]:
     """Return the traces of what is stored of packed runs, by the runs' names."""
     found: dict[str, Trace] = {}
-    for folder in sorted(_folders(workspace.cache / "gallery")):
+    for folder in sorted(_folders(workspace.notes)):
         found.setdefault(folder.name.rpartition("-")[0], []).extend(trace(folder / name for name in _NOTES))
     return found
 

@@ -9,10 +9,10 @@ from nmtlab.runs.environment import provenance
 from nmtlab.runs.lock import LOCK
 from nmtlab.runs.packed import (
     machine_of,
+    machines_in,
     open_evidence,
     open_packed,
-    packed_machines,
-    packed_names,
+    packed_archives,
     packed_runs,
 )
 from nmtlab.runs.run import ENVIRONMENT, Run, not_found
@@ -33,7 +33,7 @@ def open_run(name: str, workspace: Workspace) -> Run:
         return Run(folder)
     if packed := open_packed(name, workspace):
         return packed
-    raise not_found(name, packed_names(workspace) | {folder.name for folder in _folders(workspace.runs)})
+    raise not_found(name, packed_archives(workspace).keys() | {folder.name for folder in _folders(workspace.runs)})
 
 
 def open_run_of(name: str, machine: str, workspace: Workspace) -> Run | None:
@@ -76,7 +76,8 @@ def machines_of_runs(workspace: Workspace) -> set[tuple[str, str]]:
     Two runs of a name, one trained here and one packed, count both. The machine is as `provenance` names it, and empty
     for a run that cannot be read.
     """
-    return packed_machines(workspace) | {(folder.name, machine_of(folder)) for folder in _folders(workspace.runs)}
+    trained = {(folder.name, machine_of(folder)) for folder in _folders(workspace.runs)}
+    return trained | machines_in(workspace.evidence / "runs")
 
 
 def unfinished_runs(corpus: str, workspace: Workspace) -> list[Run]:

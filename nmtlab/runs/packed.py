@@ -1,7 +1,4 @@
-"""Packed runs, found by name: in `data/evidence` an archive each; in an older `data/gallery` also folders and bundles.
-
-A bundle is an archive of several runs, rewritten whenever one was added. An archive of one run is written once.
-"""
+"""Packed runs of the evidence: an archive each, which is written once."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -20,36 +17,22 @@ from nmtlab.workspace import EVIDENCE, Workspace
 
 LEFT_OUT = "left_out.txt"
 """Lists the runs of the evidence that a wheel does not contain."""
+_PACKED = "packed"  # where archives are opened, in the cache
+
+
+def packed_archives(workspace: Workspace) -> dict[str, Path]:
+    """Return the archives of the packed runs that a workspace shows, by the runs' names."""
+    return archives(workspace.evidence / "runs")
 
 
 def open_packed(name: str, workspace: Workspace) -> Run | None:
     """Return the packed run `name` that a workspace shows; None if there is none.
 
     Raises:
-        RunError: its archive, or a bundle, is damaged.
+        RunError: its archive is damaged.
     """
-    archive = archives(workspace.evidence / "runs").get(name)
-    if archive:
-        return packed_run(name, archive, workspace)
-    if (workspace.gallery / name).is_dir():
-        return _run(workspace.gallery / name, workspace)
-    for bundle in archives(workspace.gallery).values():
-        if name in (folders := opened(bundle, workspace.cache)):
-            return _run(folders[name], workspace)
-    return None
-
-
-def packed_run(name: str, place: Path, workspace: Workspace) -> Run:
-    """Return a packed run of a workspace by its name and where it is: a folder, or an archive with it.
-
-    Raises:
-        RunError: the archive is damaged, or has no such run.
-    """
-    if place.is_dir():
-        return _run(place, workspace)
-    if name not in (folders := opened(place, workspace.cache)):
-        raise RunError(f"{place}: contains no run {name!r}", f"rename it: it contains {', '.join(folders)}")
-    return _run(folders[name], workspace)
+    archive = packed_archives(workspace).get(name)
+    return packed_run(archive, workspace) if archive else None
 
 
 def open_evidence(name: str, workspace: Workspace) -> Run | None:
@@ -59,43 +42,32 @@ def open_evidence(name: str, workspace: Workspace) -> Run | None:
         RunError: its archive is damaged.
     """
     archive = archives(EVIDENCE / "runs").get(name)
-    return packed_run(name, archive, workspace) if archive else None
+    return packed_run(archive, workspace) if archive else None
 
 
 def packed_runs(workspace: Workspace) -> tuple[dict[str, Run], dict[str, str]]:
-    """Return the packed runs that a workspace shows, by name, and what cannot be opened: name -> what is wrong."""
-    found: dict[str, Path] = {}
-    broken: dict[str, str] = {}
-    for archive in (*archives(workspace.evidence / "runs").values(), *archives(workspace.gallery).values()):
-        with noting(broken, archive.name):
-            found = opened(archive, workspace.cache) | found
-    folders = {folder.name: folder for folder in workspace.gallery.glob("[!.]*") if folder.is_dir()}
-    evidence = archives(workspace.evidence / "runs").keys()
-    found |= {name: folder for name, folder in folders.items() if name not in evidence}
+    """Return the packed runs that a workspace shows, by name, and what cannot be opened: file -> what is wrong."""
     runs: dict[str, Run] = {}
-    for name in sorted(found):
-        with noting(broken, name):
-            runs[name] = _run(found[name], workspace)
+    broken: dict[str, str] = {}
+    for name, archive in packed_archives(workspace).items():
+        with noting(broken, archive.name):
+            runs[name] = packed_run(archive, workspace)
     return runs, broken
 
 
-def packed_names(workspace: Workspace) -> set[str]:
-    """Return the names of the packed runs that a workspace shows, without opening the archives of single runs."""
-    names = {folder.name for folder in workspace.gallery.glob("[!.]*") if folder.is_dir()}
-    for bundle in archives(workspace.gallery).values():
-        with noting({}, bundle.name):
-            names |= opened(bundle, workspace.cache).keys()
-    return names | archives(workspace.evidence / "runs").keys()
+def packed_run(archive: Path, workspace: Workspace) -> Run:
+    """Return the run in an archive; whatever is measured on it later is stored in the workspace's cache.
+
+    Raises:
+        RunError: the archive is damaged, or its run has another name.
+    """
+    return Run(opened(archive, workspace.cache), workspace.notes)
 
 
-def packed_machines(workspace: Workspace) -> set[tuple[str, str]]:
-    """Return the name and the kind of machine of each packed run that a workspace shows; empty if it is unreadable."""
-    folders = [folder for folder in workspace.gallery.glob("[!.]*") if folder.is_dir()]
-    for bundle in archives(workspace.gallery).values():
-        with noting({}, bundle.name):
-            folders += opened(bundle, workspace.cache).values()
-    found = {(folder.name, machine_of(folder)) for folder in folders}
-    return found | machines_in(workspace.evidence / "runs")
+def workspace_of(run: Run) -> Workspace:
+    """Return the workspace that a run was opened in: it is among its runs, or was unpacked into its cache."""
+    runs = run.folder.parents[1]
+    return Workspace(runs.parents[1] if runs.name == _PACKED else runs)
 
 
 def machines_in(folder: Path) -> set[tuple[str, str]]:
@@ -108,21 +80,22 @@ def machines_in(folder: Path) -> set[tuple[str, str]]:
     return found | ({(name, "") for name in listed.read_text("utf-8").split()} if listed.is_file() else set())
 
 
-def opened(archive: Path, cache: Path) -> dict[str, Path]:
-    """Return the folders of the runs in an archive, by name; they are made when they are first asked for.
+def opened(archive: Path, cache: Path) -> Path:
+    """Return the folder of the run in an archive; it is made when it is first asked for.
 
     Args:
-        archive: of one run, or a bundle; it may come from an untrusted source, and nothing in it is executed.
-        cache: where to make the folders.
+        archive: of one run; it may come from an untrusted source, and nothing in it is executed.
+        cache: where to make the folder.
 
     Raises:
-        RunError: it is damaged, contains something else than packed runs, or its vocabulary is missing.
+        RunError: the archive is damaged, or contains something else than a packed run of its name; or its vocabulary
+            is missing.
     """
     stat, name = archive.stat(), archive.name.removesuffix(ENDING)
-    folder = cache / "packed" / f"{name}-{_digest(archive, stat.st_mtime_ns, stat.st_size)[:12]}"
+    folder = cache / _PACKED / f"{name}-{_digest(archive, stat.st_mtime_ns, stat.st_size)[:12]}"
     if not folder.is_dir():
-        _unpack(archive, folder)
-    return dict(_folders(folder, folder.stat().st_mtime_ns))
+        _unpack(archive, name, folder)
+    return folder / name
 
 
 def machine_of(path: Path) -> str:
@@ -143,25 +116,14 @@ def _machine(path: Path, changed: int) -> str:
         return ""
 
 
-def _run(folder: Path, workspace: Workspace) -> Run:
-    """Return a packed run; whatever is measured on it later is stored in the cache."""
-    return Run(folder, workspace.cache / "gallery")
-
-
-@lru_cache(maxsize=4096)
-def _folders(folder: Path, changed: int) -> dict[str, Path]:
-    """Return the folders in a folder by name, cached until its time of modification differs."""
-    return {path.name: path for path in sorted(folder.iterdir())}
-
-
-def _unpack(archive: Path, folder: Path) -> None:
+def _unpack(archive: Path, name: str, folder: Path) -> None:
     runs = read_archive(archive)
-    for files in runs.values():
-        check_files(files, archive)
+    if list(runs) != [name]:
+        raise RunError(f"{archive}: contains no run {name!r}", f"rename it: it contains {', '.join(runs)}")
+    check_files(runs[name], archive)
     try:
         with new_folder(folder) as unfinished:
-            for name, files in runs.items():
-                write_files(unfinished / name, complete(archive, files))
+            write_files(unfinished / name, complete(archive, runs[name]))
     except CorpusError:
         if not folder.is_dir():  # else another process unpacked the same bytes first
             raise

@@ -309,15 +309,15 @@ NO_PART = ("on_progress", "machine")
 
 
 def test_old_answers_of_the_weights_that_are_here_come_after_those_of_the_original_ones(run, tmp_path):
-    packed = pack(run, tmp_path / "gallery/packed", weights=True)
+    packed = pack(run, tmp_path / "packed", weights=True)
     noted = json.loads((packed / "packed.json").read_text())
     (packed / "packed.json").write_text(json.dumps({key: noted[key] for key in ("nmtlab", "best_step")}))
-    gallery = Run(packed, tmp_path / "notes")
-    for folder, value in ((gallery.notes.folder, 2.0), (gallery.folder, 1.0)):
-        question = AnswerKey("test_measure.first_weight", {}, gallery.checkpoints.best_step)
+    reopened = Run(packed, tmp_path / "notes")
+    for folder, value in ((reopened.notes.folder, 2.0), (reopened.folder, 1.0)):
+        question = AnswerKey("test_measure.first_weight", {}, reopened.checkpoints.best_step)
         store_answer(folder, question, pd.DataFrame({"value": [value]}))
-    assert [answer.frame()["value"][0] for answer in gallery.notes.answers()] == [1.0, 2.0]
-    assert FIRST_WEIGHT.of(gallery)["value"][0] == 1.0
+    assert [answer.frame()["value"][0] for answer in reopened.notes.answers()] == [1.0, 2.0]
+    assert FIRST_WEIGHT.of(reopened)["value"][0] == 1.0
 
 
 def test_without_a_text_the_answer_is_the_stored_one_about_whatever_text(run, tiny_corpus):

@@ -63,7 +63,7 @@ def test_a_run_has_the_texts_of_its_corpus_and_those_packed_with_it(run, tiny_co
     here = Workspace(tmp_path, (tiny_corpus.folder.parent,))
     assert [text.name for text in texts(run, here)] == ["tiny test", "tiny dev"]
     small = dev_sentences(tiny_corpus, 5, "CC0", tmp_path / "small")
-    packed = Run(pack(run, tmp_path / "gallery" / "packed", sentences=small))
+    packed = Run(pack(run, tmp_path / "packed", sentences=small))
     assert [text.name for text in texts(packed, here)] == ["tiny test", "tiny dev", "packed (packed dev)"]
     assert [text.name for text in texts(packed, Workspace(tmp_path))] == ["packed (packed dev)"]
     assert texts(run, Workspace(tmp_path)) == []

@@ -124,7 +124,7 @@ def test_a_packed_run_shows_its_stored_answers_without_the_texts(copy, tmp_path)
     page = unfolded(make("many", copy))
     page.measure.click()
     packed = Workspace(tmp_path / "packed")
-    pack(Run(copy.runs / "many"), packed.gallery / "many")
+    pack(Run(copy.runs / "many"), packed.evidence / "runs/many.tar.xz")
     shown = unfolded(make("many", packed))
     assert told(shown) == ""
     assert shown.text.value == "stored with the run"

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 import pytest
 from dashboards.conftest import workspace_of
 from support.foreign_models import marian
-from support.packed import packed_folder
+from support.packed import copy_packed, packed_folder
 from support.unfolded import unfolded
 
 from nmtlab.analysis.access.translations import translations
@@ -25,6 +25,7 @@ from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.scheme import DARK, as_hex
 from nmtlab.interchange.huggingface import import_model
 from nmtlab.jobs import Job
+from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.run import Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -92,8 +93,8 @@ def packed(tmp_path_factory) -> Workspace:
     """Packed runs without their weights, one of them phrase-based."""
     workspace = Workspace(tmp_path_factory.mktemp("packed"))
     for name in ("small-qaa-en.fixnorm.s1", "small-qaa-en.moses"):
-        shutil.copytree(packed_folder(name), workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
-    assert not any(Run(folder).checkpoints.has_weights() for folder in workspace.gallery.iterdir())
+        copy_packed(name, workspace, leave_out="checkpoints")
+    assert not any(run.checkpoints.has_weights() for run in list_runs(workspace)[0])
     return workspace
 
 
@@ -173,7 +174,7 @@ def twice(tmp_path) -> Workspace:
     """These runs and a copy of each, for a test that damages them."""
     workspace = workspace_of(tmp_path / "twice", (LEX, G, CHILD))
     for name in (LEX, G, CHILD):
-        shutil.copytree(packed_folder(name), workspace.gallery / f"other-{name}")
+        copy_packed(name, workspace, new_name=f"other-{name}")
     return workspace
 
 
@@ -222,7 +223,7 @@ def test_where_an_answer_fails_no_figure_table_or_note_is_left_of_what_was(name,
     page = answering(name, twice)
     before, said = held(page), notes(page)
     other = "other-" + SHOWN.get(name, LEX)
-    for path in (twice.gallery / other).rglob("*.*"):
+    for path in open_run(other, twice).folder.rglob("*.*"):
         if path.suffix in (".xz", ".safetensors", ".tsv", ".parquet") or path.parent.name == "translations":
             path.write_bytes(b"no")
     page.state["runs"].choose([other])

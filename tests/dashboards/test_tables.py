@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.packed import link_packed, packed_folder
+from support.packed import copy_packed, link_packed, packed_folder
 from support.unfolded import unfolded
 
 from nmtlab.analysis.access.translations import stored_translations
@@ -32,7 +32,7 @@ BOTH = ("small-qaa-en.tied.s1", "small-qaa-en.fixnorm.s1")
 def here(tmp_path_factory) -> Workspace:
     workspace = Workspace(tmp_path_factory.mktemp("here"))
     for name in BOTH:
-        shutil.copytree(packed_folder(name), workspace.gallery / name, ignore=shutil.ignore_patterns("checkpoints"))
+        copy_packed(name, workspace, leave_out="checkpoints")
     return workspace
 
 

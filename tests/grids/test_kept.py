@@ -76,19 +76,19 @@ def test_of_a_seed_that_was_trained_on_two_machines_one_training_is_enough(cells
     assert not kept(*of("tied")[:2]).has(joined)
 
 
-def test_runs_of_the_workspace_of_a_gallery_of_before_and_of_the_evidence_are_found(tmp_path, monkeypatch):
+def test_runs_of_the_workspace_and_of_the_evidence_are_found(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path / "own")
-    for folder in ("runs/a.s1", "gallery/a.s2", "made/a.s3", "made/a.s4"):
+    for folder in ("runs/a.s1", "made/a.s3", "made/a.s4"):
         (workspace.data / folder).mkdir(parents=True)
         (workspace.data / folder / "recipe.toml").touch()
         (workspace.data / folder / "environment.json").write_text('{"machine": {"processor": "AMD EPYC", "cores": 2}}')
-    (workspace.gallery / "unreadable.s1").mkdir()
+    (workspace.runs / "unreadable.s1").mkdir()
     for name, evidence in (("a.s3", workspace.evidence), ("a.s4", tmp_path / "shipped")):
         write_archive(workspace.data / "made" / name, evidence / f"runs/{name}.tar.xz", FIRST)
     (tmp_path / "shipped/runs/left_out.txt").write_text("a.s5\n", encoding="utf-8")
     monkeypatch.setattr(sys.modules[Kept.__module__], "EVIDENCE", tmp_path / "shipped")
     unknown = kept("unreadable.s1", "a.s5", machine="")
-    assert Kept.of(workspace).runs == kept("a.s1", "a.s2", "a.s3", "a.s4").runs | unknown.runs
+    assert Kept.of(workspace).runs == kept("a.s1", "a.s3", "a.s4").runs | unknown.runs
 
 
 def test_the_packed_runs_are_the_trainings_that_were_measured():

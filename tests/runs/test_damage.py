@@ -21,7 +21,7 @@ from nmtlab.recipe import Recipe
 from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.archive import read_archive, write_archive
 from nmtlab.runs.listing import list_runs, open_run, remove_run
-from nmtlab.runs.pack import pack, unpack
+from nmtlab.runs.pack import FIRST, pack, unpack
 from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import load_tensors, save_tensors
 from nmtlab.runs.writer import RunWriter, writing
@@ -323,14 +323,14 @@ def test_a_vocabulary_that_says_it_is_whole_is_still_read_with_care(name, conten
         _ = Run(subword_run.folder).pipeline
 
 
-def test_the_gallery_is_not_written_into(packed, workspace):
-
-    shutil.copytree(packed, workspace.gallery / "whole")
-    before = sorted((workspace.gallery / "whole").rglob("*"))
-    run = open_run("whole", workspace)
+def test_an_opened_packed_run_is_not_written_into(packed, workspace):
+    write_archive(packed, workspace.evidence / f"runs/{packed.name}.tar.xz", FIRST)
+    run = open_run(packed.name, workspace)
+    before = sorted(run.folder.rglob("*"))
     answer = WORD_NORMS.of(run)
     run.notes.save_translation("dev.txt", ["x"])
-    assert sorted((workspace.gallery / "whole").rglob("*")) == before
-    assert (workspace.cache / "gallery").is_dir()
-    assert [m.question.analysis for m in open_run("whole", workspace).notes.all_answers()] == ["norms.word_norms"]
-    pd.testing.assert_frame_equal(WORD_NORMS.of(open_run("whole", workspace)), answer)
+    assert sorted(run.folder.rglob("*")) == before
+    assert workspace.notes.is_dir()
+    again = open_run(packed.name, workspace)
+    assert [m.question.analysis for m in again.notes.all_answers()] == ["norms.word_norms"]
+    pd.testing.assert_frame_equal(WORD_NORMS.of(again), answer)

@@ -56,7 +56,7 @@ def test_only_a_run_that_has_changed_is_opened_again(runs, file):
 
 def test_what_is_stored_of_a_packed_run_elsewhere_counts(runs):
     opened(runs)
-    (runs.cache / "gallery/a-0123456789ab/measures").mkdir(parents=True)
+    (runs.notes / "a-0123456789ab/measures").mkdir(parents=True)
     assert opened(runs) == ["a"]
 
 

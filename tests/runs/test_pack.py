@@ -59,6 +59,12 @@ def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+def pack_as(name: str, run: Run, workspace: Workspace) -> None:
+    """Pack a copy of a run, under another name, into the evidence of a workspace."""
+    copy = Run(shutil.copytree(run.folder, workspace.data / "copies" / name))
+    pack(copy, workspace.evidence / f"runs/{name}.tar.xz")
+
+
 def refused(do: Callable, *arguments, **more) -> str:
     with pytest.raises(NmtlabError) as caught:
         do(*arguments, **more)
@@ -86,7 +92,7 @@ def same_to_read(one: Run, other: Run) -> None:
 
 
 def test_a_packed_run_has_all_but_the_model(run, tmp_path):
-    packed = Run(pack(run, tmp_path / "gallery" / "whole"))
+    packed = Run(pack(run, tmp_path / "packed" / "whole"))
     (answer,) = stored_answers(packed.folder)
     assert files(packed.folder) == ALWAYS | {str(answer.path.relative_to(packed.folder))}
     assert answer.question.arguments == {"size": 3}
@@ -355,29 +361,28 @@ def test_sentences_are_not_given_away_by_accident(run, tiny_corpus, tmp_path):
     assert not (tmp_path / "packed").exists()
 
 
-# The gallery
+# In the evidence
 
 
-def test_a_run_of_the_gallery_opens_by_name_unless_there_is_one_of_ones_own(run, workspace):
-    pack(run, workspace.gallery / "shown")
-    assert open_run("shown", workspace).folder == workspace.gallery / "shown"
-    pack(run, workspace.gallery / "whole")
+def test_a_packed_run_opens_by_name_unless_the_workspace_has_one_of_that_name(run, workspace):
+    for name in ("shown", "whole"):
+        pack_as(name, run, workspace)
+    assert open_run("shown", workspace).origin.packed
     assert open_run("whole", workspace).folder == run.folder
     with pytest.raises(RunError, match="run 'none': not found; 'nmtlab runs list'"):
         open_run("none", workspace)
-    for name in ("../gallery/shown", "gallery/shown"):
+    for name in ("../runs/whole", "runs/whole"):
         with pytest.raises(RunError, match="not allowed"):
             open_run(name, workspace)
 
 
-def test_the_gallery_is_listed_after_ones_own_runs(run, workspace):
+def test_packed_runs_are_listed_after_those_of_the_workspace(run, workspace):
     for name in ("b", "a", "whole"):
-        pack(run, workspace.gallery / name)
-    (workspace.gallery / "broken").mkdir()
-    (workspace.gallery / "b" / "packed.json").write_text("{", encoding="utf-8")
+        pack_as(name, run, workspace)
+    (workspace.evidence / "runs/b.tar.xz").write_bytes(b"{")
     runs, broken = list_runs(workspace)
     assert [(run.name, bool(run.origin.packed)) for run in runs] == [("whole", False), ("a", True)]
-    assert list(broken) == ["b", "broken"]
+    assert list(broken) == ["b.tar.xz"]
 
 
 # Compressed logs

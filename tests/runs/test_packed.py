@@ -1,10 +1,8 @@
-"""Packed runs of the evidence, an archive each, and of an older gallery, in folders and bundles."""
+"""Packed runs of the evidence, an archive each."""
 
 import hashlib
 import json
 import shutil
-import tarfile
-from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -20,10 +18,10 @@ from nmtlab.errors import RunError
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.answers import AnswerKey, store_answer
 from nmtlab.runs.archive import read_archive, write_archive
-from nmtlab.runs.listing import list_runs, open_run, open_run_of
+from nmtlab.runs.listing import list_runs, machines_of_runs, open_run, open_run_of
 from nmtlab.runs.origin import PACKED
 from nmtlab.runs.pack import FIRST, fill_small, pack, thin_log, unpack
-from nmtlab.runs.packed import machine_of, opened, packed_machines, write_files
+from nmtlab.runs.packed import machine_of, opened, write_files
 from nmtlab.runs.run import ENVIRONMENT, Run
 from nmtlab.runs.vocabularies import store_apart
 from nmtlab.thesis.evidence import add_run
@@ -61,16 +59,6 @@ def archives(runs, workspace, tmp_path) -> list[Path]:
         paths.append(workspace.evidence / f"runs/{run.name}.tar.xz")
         write_archive(folder, paths[-1], FIRST)
     return paths
-
-
-def bundle(runs: Iterable[Run], target: Path, folder: Path) -> Path:
-    """Write several runs to one file, a bundle."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(target, "w:xz") as archive:
-        for run in runs:
-            for path in sorted(small(run, folder).rglob("*.*")):
-                archive.add(path, f"{run.name}/{path.relative_to(folder / run.name)}")
-    return target
 
 
 def traces(folder: Path) -> dict[str, tuple[int, str]]:
@@ -152,7 +140,7 @@ def test_a_packed_run_is_written_once(runs, workspace):
 def test_a_run_packed_small_has_its_curves_and_translations_and_says_what_it_lacks(
     runs, archives, workspace, tiny_corpus
 ):
-    run, packed = runs[0], Run(opened(archives[0], workspace.cache)["some.s1"])
+    run, packed = runs[0], Run(opened(archives[0], workspace.cache))
     assert (packed.recipe, packed.environment) == (run.recipe, run.environment)
     assert (packed.status, packed.checkpoints.best_step, packed.checkpoints.original_digest) == (
         run.status,
@@ -175,7 +163,7 @@ def test_a_run_packed_small_has_its_curves_and_translations_and_says_what_it_lac
 
 
 def test_translations_made_in_another_way_are_not_taken_for_the_usual_ones(runs, archives, workspace, tiny_corpus):
-    folder = opened(archives[0], workspace.cache)["some.s1"]
+    folder = opened(archives[0], workspace.cache)
     usual = stored_translations(Run(folder), tiny_corpus, "test")
     source = list(tiny_corpus.lines("test", tiny_corpus.source))
     store_translations(folder, Run(folder), "test", source, ["through English"] * len(source), "pivot")
@@ -193,76 +181,44 @@ def test_of_two_runs_of_a_name_the_one_from_the_machine_is_opened(runs, archives
     assert open_run_of("some.s1", "a third one", workspace) is None
 
 
-# A workspace of before
-
-
-@pytest.fixture
-def before(runs, workspace, tmp_path) -> Workspace:
-    """An older workspace: a gallery with a folder and a bundle."""
-    old = Workspace(tmp_path / "old")
-    bundle(runs, old.gallery / "table-3.4.small.tar.xz", tmp_path / "bundling")
-    pack(runs[0], old.gallery / "whole")
-    return old
-
-
-def test_a_gallery_of_before_still_opens(before, runs):
-    listed, broken = list_runs(before)
-    assert ([run.name for run in listed], broken) == (["some.s1", "some.s2", "whole"], {})
-    assert open_run("some.s2", before).pipeline.checksum() == runs[0].pipeline.checksum()
-    assert open_run("whole", before).folder == before.gallery / "whole"
-
-
-def test_the_machines_of_packed_runs_are_those_they_were_trained_on(before, runs):
+def test_the_machines_of_runs_are_those_they_were_trained_on(runs, archives, workspace):
     machine = machine_of(runs[0].folder)
-    assert packed_machines(before) == {(name, machine) for name in ("some.s1", "some.s2", "whole")}
+    shutil.rmtree(workspace.runs)
+    assert machines_of_runs(workspace) == {(name, machine) for name in ("some.s1", "some.s2")}
 
 
-def test_nothing_of_a_users_is_moved_or_rewritten_when_a_workspace_of_before_is_opened(before):
-    untouched = traces(before.data)
-    list_runs(before)
-    open_run("some.s1", before)
-    assert {path: trace for path, trace in traces(before.data).items() if "/cache/" not in path} == untouched
+def test_an_archive_is_opened_once_and_again_when_it_has_changed(archives, workspace, tmp_path):
+    once = opened(archives[0], workspace.cache)
+    (once / "mark").touch()
+    assert opened(archives[0], workspace.cache) == once
+    assert (once / "mark").exists()
+    again = shutil.copytree(once, tmp_path / "some.s1", ignore=shutil.ignore_patterns("mark", "test-*"))
+    write_archive(again, archives[0], FIRST)
+    changed = opened(archives[0], workspace.cache)
+    assert changed.name == once.name == "some.s1"
+    assert changed != once
 
 
-def test_a_folder_of_a_gallery_hides_a_run_of_its_name_in_a_bundle(before, runs):
-    pack(runs[0], before.gallery / "some.s1")
-    assert open_run("some.s1", before).folder == before.gallery / "some.s1"
-    assert [run.folder.parent == before.gallery for run in list_runs(before)[0]] == [True, False, True]
-
-
-def test_of_two_runs_with_one_name_the_first_bundle_counts(before, runs, tmp_path):
-    other = bundle(runs[1:], before.gallery / "table-3.6.small.tar.xz", tmp_path / "again")
-    first = opened(before.gallery / "table-3.4.small.tar.xz", before.cache)
-    assert open_run("some.s2", before).folder == first["some.s2"] != opened(other, before.cache)["some.s2"]
-    assert {run.name: run.folder for run in list_runs(before)[0]}["some.s2"] == first["some.s2"]
-
-
-def test_an_archive_is_opened_once_and_again_when_it_has_changed(before, runs, tmp_path):
-    (file,) = before.gallery.glob("*.tar.xz")
-    once = opened(file, before.cache)
-    (once["some.s1"] / "mark").touch()
-    assert opened(file, before.cache) == once
-    assert (once["some.s1"] / "mark").exists()
-    bundle(runs[:1], file, tmp_path / "again")
-    assert list(opened(file, before.cache)) == ["some.s1"]
-
-
-def test_an_archive_can_be_opened_by_several_processes_at_once(before, monkeypatch):
-    (file,) = before.gallery.glob("*.tar.xz")
-
+def test_an_archive_can_be_opened_by_several_processes_at_once(archives, workspace, monkeypatch):
     def overtaken(folder, files):
         monkeypatch.undo()
-        assert list(opened(file, before.cache)) == ["some.s1", "some.s2"]
+        assert opened(archives[0], workspace.cache).is_dir()
         write_files(folder, files)
 
     monkeypatch.setattr("nmtlab.runs.packed.write_files", overtaken)
-    assert list(opened(file, before.cache)) == ["some.s1", "some.s2"]
-    assert len(list((before.cache / "packed").iterdir())) == 1
+    assert opened(archives[0], workspace.cache).is_dir()
+    assert len(list((workspace.cache / "packed").iterdir())) == 1
+
+
+def test_an_archive_is_named_as_its_run(archives, workspace):
+    other = archives[0].rename(archives[0].with_name("other.tar.xz"))
+    with pytest.raises(RunError, match=r"contains no run 'other'; rename it: it contains some\.s1"):
+        opened(other, workspace.cache)
 
 
 def test_a_damaged_archive_is_named_and_hides_no_other_run(archives, workspace, tmp_path):
     evil = tmp_path / "evil"
-    shutil.copytree(opened(archives[0], workspace.cache)["some.s1"], evil)
+    shutil.copytree(opened(archives[0], workspace.cache), evil)
     (evil / "run.py").touch()
     write_archive(evil, workspace.evidence / "runs/evil.tar.xz")
     (workspace.evidence / "runs/short.tar.xz").write_bytes(archives[0].read_bytes()[:-40])

@@ -1,11 +1,14 @@
 """The runs that are packed beside the code."""
 
+import shutil
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from nmtlab.reading import parsed
-from nmtlab.runs.archive import ENDING, archives, read_first
+from nmtlab.runs.archive import ENDING, archives, read_first, write_archive
 from nmtlab.runs.origin import PACKED
+from nmtlab.runs.pack import FIRST
 from nmtlab.runs.packed import opened
 from nmtlab.runs.schemas import Packed
 from nmtlab.workspace import Workspace
@@ -17,7 +20,7 @@ NO_WORKSPACE = Workspace(Path("nowhere"))
 
 def packed_folder(name: str) -> Path:
     """Return the folder of a run of the evidence, made in the cache."""
-    return opened(RUNS / f"{name}{ENDING}", Workspace(DATA).cache)[name]
+    return opened(RUNS / f"{name}{ENDING}", Workspace(DATA).cache)
 
 
 @cache
@@ -37,3 +40,11 @@ def link_packed(name: str, workspace: Workspace) -> None:
         link.parent.mkdir(parents=True, exist_ok=True)
         if not link.exists():
             link.symlink_to(DATA / "evidence" / kind / link.name)
+
+
+def copy_packed(name: str, workspace: Workspace, new_name: str = "", leave_out: str = "") -> None:
+    """Put a copy of a run of the evidence, perhaps without some of its files, into the evidence of a workspace."""
+    new_name = new_name or name
+    with TemporaryDirectory() as folder:
+        copy = shutil.copytree(packed_folder(name), Path(folder) / new_name, ignore=shutil.ignore_patterns(leave_out))
+        write_archive(copy, workspace.evidence / f"runs/{new_name}{ENDING}", FIRST)

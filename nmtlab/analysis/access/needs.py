@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.recipe.family import NO_ATTENTION, NO_DECODER
-from nmtlab.runs.packed import open_packed
+from nmtlab.runs.packed import open_packed, workspace_of
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def parent_of(run: Run) -> Run:
     folder = run.folder.parent / run.inheritance["parent"]
     if folder.is_dir():
         return Run(folder)
-    if packed := open_packed(folder.name, Workspace(run.folder.parents[1])):
+    if packed := open_packed(folder.name, workspace_of(run)):
         return packed
     raise RunError(f"run {run.name!r}: its parent {folder.name!r} is not here", "put the parent's run beside it")
 

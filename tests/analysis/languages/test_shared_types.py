@@ -7,6 +7,8 @@ import pytest
 from nmtlab.analysis.access.needs import parent_of
 from nmtlab.analysis.languages.shared_words import TYPES_OF_PARENT, shared_types
 from nmtlab.errors import RunError
+from nmtlab.runs.listing import open_run
+from nmtlab.runs.pack import pack
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
@@ -54,6 +56,13 @@ def test_without_a_parent_or_when_it_is_gone_there_is_a_reason(runs, tmp_path):
     shutil.copytree(run.folder, tmp_path / "child")
     with pytest.raises(RunError, match="its parent 'parent' is not here"):
         parent_of(Run(tmp_path / "child"))
+
+
+def test_a_packed_child_finds_its_packed_parent(runs, tmp_path):
+    workspace = Workspace(tmp_path)
+    for run in (runs[0], parent_of(runs[0])):
+        pack(run, workspace.evidence / f"runs/{run.name}.tar.xz")
+    assert parent_of(open_run("child", workspace)).name == "parent"
 
 
 def test_a_child_whose_parent_is_gone_has_its_stored_shares_for_the_same_text(runs, tmp_path):
