@@ -154,6 +154,7 @@ def beam_sweep(
             found = sweep(opened, text, searches, **more)
     if field not in found:
         found.insert(0, field, values)
+    found.insert(found.columns.get_loc("gamma") + 1, "reward_ratio", search.reward_ratio)
     _report(found, csv, opened, text, split)
     shown = [(field.replace("beam_size", "beam"), field, "{:g}"), ("BLEU", "bleu", "{:.2f}")]
     shown += [("tokens lacking", "gap", "{:.2f}")] if learn_gamma else []
