@@ -149,7 +149,7 @@ def _write(
             for language, lines in zip(languages, (sources, translations, targets), strict=True):
                 write_lines(temporary / f"{split}.{language}", lines)
             report.kept[split] = len(pairs)
-        report.save(temporary)
+        report.save(temporary, also=(languages[1],))
     return report
 
 

@@ -105,6 +105,8 @@ def test_damage_is_the_same_for_the_same_seed_and_ter_grows_with_its_share(tiny_
     less, more = (ter.corpus_score(texts[name], references).score for name in "ab")
     assert 5 < less < 15 < more < 40
     about = json.loads((tmp_path / "b" / "import.json").read_text(encoding="utf-8"))
+    triplets = replace(ParallelCorpus.open(tmp_path / "b", "de", "en"), also=(MT,))
+    assert about["checksum"] == triplets.checksum() != replace(triplets, also=()).checksum()
     assert {name: about["options"][name] for name in ("damage", "seed")} == {"damage": 0.3, "seed": 1}
     assert about["kept"]["train"] == tiny_corpus.count("train")
 

@@ -48,6 +48,12 @@ Score = Annotated[
 ]
 Csv = Annotated[Path | None, typer.Option("--csv", help="Also write the underlying numbers to this file.")]
 
+_OF_LEARNING = [("tokens lacking", "gap", "{:.2f}")]
+_OF_SWEEP = [
+    ("length", "length_ratio", "{:.3f}"), ("empty", "empty", "{:.1%}"), ("cut off", "cut_off", "{:.1%}"),
+    ("log p", "log_prob", "{:.2f}"),
+]  # fmt: skip
+
 
 def search_errors(
     run: RunName,
@@ -134,14 +140,9 @@ def beam_sweep(
     learned = {"--learn-gamma": "0" if learn_gamma else ""}
     options = {"--beams": beams, "--alphas": alphas, "--gammas": gammas, "--lengths": lengths, **learned}
     field, values = _swept(options, beam)
-    needed = {"alpha": "length-normalised", "gamma": "word-reward"}.get(field)
-    if field == "gamma" and score == "bounded-reward":
-        needed = score
     if learn_gamma and split == "test":
         raise NmtlabError("--learn-gamma: it would learn from test", "give --split dev")
-    if needed and score not in (None, needed):
-        option = "--learn-gamma" if learn_gamma else f"--{field}s"
-        raise NmtlabError(f"{option}: the score {score} has no {field}", f"leave --score out, or give {needed}")
+    needed = _needed_score(field, score, "--learn-gamma" if learn_gamma else f"--{field}s")
     opened, text, search, machine = _inputs(run, corpus, source, target, set_, threads, beam, needed or score)
     if field == "length_candidates" and not opened.recipe.model.plans_length:
         raise NmtlabError(f"--lengths: run {run!r} plans no lengths", "choose a run of the recipe 'planned'")
@@ -154,14 +155,12 @@ def beam_sweep(
             found = sweep(opened, text, searches, **more)
     if field not in found:
         found.insert(0, field, values)
+    found.insert(found.columns.get_loc("gamma") + 1, "reward_ratio", search.reward_ratio)
     _report(found, csv, opened, text, split)
-    shown = [(field.replace("beam_size", "beam"), field, "{:g}"), ("BLEU", "bleu", "{:.2f}")]
-    shown += [("tokens lacking", "gap", "{:.2f}")] if learn_gamma else []
-    shown += [("length", "length_ratio", "{:.3f}"), ("empty", "empty", "{:.1%}"), ("cut off", "cut_off", "{:.1%}")]
-    sentences = found["sentences"].iloc[0]
     how = described(opened, search) if field == "beam_size" else f"beam {search.beam_size}, {needed or 'planned'}"
-    title = f"{run}, {text.name} {split}, {sentences:,} sentences, {how}"
-    print_frame(title, found, [*shown, ("log p", "log_prob", "{:.2f}")])
+    title = f"{run}, {text.name} {split}, {found['sentences'].iloc[0]:,} sentences, {how}"
+    shown = [(field.replace("beam_size", "beam"), field, "{:g}"), ("BLEU", "bleu", "{:.2f}")]
+    print_frame(title, found, [*shown, *(_OF_LEARNING if learn_gamma else ()), *_OF_SWEEP])
     print("  length is the ratio to the reference, in words")
 
 
@@ -208,6 +207,18 @@ def _swept(options: dict[str, str], beam: int | None) -> tuple[str, list[float]]
     }  # fmt: skip
     field, kind, least = known[option]
     return field, numbers(options[option] or "1,2,4,8,12,16,32,64,100,200", kind, option, least=least)
+
+
+def _needed_score(field: str, score: Form | None, option: str) -> Form | None:
+    """Return the score that a swept field needs, None if any has it; raise an error if another is asked for."""
+    if field not in ("alpha", "gamma"):
+        return None
+    needed: Form = "length-normalised" if field == "alpha" else "word-reward"
+    if field == "gamma" and score == "bounded-reward":
+        return score
+    if score not in (None, needed):
+        raise NmtlabError(f"{option}: the score {score} has no {field}", f"leave --score out, or give {needed}")
+    return needed
 
 
 def _inputs(

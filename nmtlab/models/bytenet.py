@@ -16,14 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmtlab.models.convolutional import ConvState
-from nmtlab.models.interface import LanguageCodes, Step
+from nmtlab.models.interface import Step
 from nmtlab.models.replacing import overwritten
-from nmtlab.models.tied import TiedModel
+from nmtlab.models.tied import EncoderDecoder
 from nmtlab.nn.convolution import windows
 from nmtlab.nn.dropout import Dropout
-from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.linear import Linear
-from nmtlab.nn.output import OutputLayer
 from nmtlab.text.batching.batch import Batch
 from nmtlab.text.segmentation.vocabulary import PAD
 
@@ -169,33 +167,8 @@ class Decoder(nn.Module):
         return self.dropout(self.output(self.norm(x).relu()))
 
 
-class ByteNet(TiedModel[ByteNetMemory, ConvState[ByteNetMemory]]):
-    """Encoder and decoder over shared or separate word embeddings; assembled in `build`.
-
-    Args:
-        source_embedding, target_embedding: tables of word vectors, the same object if shared.
-        encoder, decoder: the blocks.
-        output_layer: over the target embedding's rows.
-        language_codes: of the source and target languages.
-    """
-
-    def __init__(
-        self,
-        source_embedding: WordEmbedding,
-        target_embedding: WordEmbedding,
-        encoder: Encoder,
-        decoder: Decoder,
-        output_layer: OutputLayer,
-        language_codes: LanguageCodes = ((), ()),
-    ) -> None:
-        super().__init__()
-        self.source_embedding = source_embedding
-        self.target_embedding = target_embedding
-        self.encoder = encoder
-        self.decoder = decoder
-        self.output_layer = output_layer
-        self.copy_head = None
-        self.language_codes = language_codes
+class ByteNet(EncoderDecoder[Encoder, Decoder, ByteNetMemory, ConvState[ByteNetMemory]]):
+    """An encoder and a decoder of blocks; assembled in `build`."""
 
     def embed_source(self, source: Tensor, language: str | None = None) -> Tensor:
         return self.source_embedding(source)

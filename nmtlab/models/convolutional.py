@@ -12,15 +12,13 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar, cast
 import torch
 from torch import Tensor, nn
 
-from nmtlab.models.interface import LanguageCodes, Memory, OutputTable, Step
+from nmtlab.models.interface import Memory, OutputTable, Step
 from nmtlab.models.replacing import overwritten
-from nmtlab.models.tied import TiedModel
+from nmtlab.models.tied import EncoderDecoder
 from nmtlab.nn.autograd import with_gradient_times
 from nmtlab.nn.convolution import GatedConvolution, WeightNormLinear, windows
 from nmtlab.nn.dropout import Dropout
-from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.global_attention import GlobalAttention
-from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.positions import LearnedPositions
 from nmtlab.nn.precision import widened
 from nmtlab.text.batching.batch import Batch
@@ -232,33 +230,8 @@ class ConvState(Generic[ReplaceableT]):
         return ConvState(self.output, self.memory.replace(sentences, other.memory, others), self.past, self.position)
 
 
-class ConvolutionalModel(TiedModel[ConvMemory, ConvState[ConvMemory]]):
-    """A convolutional encoder and decoder over shared or separate word embeddings; assembled in `build`.
-
-    Args:
-        source_embedding, target_embedding: tables of word vectors, the same object if shared.
-        encoder, decoder: the convolutions.
-        output_layer: over the target embedding's rows.
-        language_codes: of the source and target languages.
-    """
-
-    def __init__(
-        self,
-        source_embedding: WordEmbedding,
-        target_embedding: WordEmbedding,
-        encoder: Encoder,
-        decoder: Decoder,
-        output_layer: OutputLayer,
-        language_codes: LanguageCodes = ((), ()),
-    ) -> None:
-        super().__init__()
-        self.source_embedding = source_embedding
-        self.target_embedding = target_embedding
-        self.encoder = encoder
-        self.decoder = decoder
-        self.output_layer = output_layer
-        self.copy_head = None
-        self.language_codes = language_codes
+class ConvolutionalModel(EncoderDecoder[Encoder, Decoder, ConvMemory, ConvState[ConvMemory]]):
+    """An encoder and a decoder of convolutions; assembled in `build`."""
 
     @property
     def last_attention(self) -> nn.Module | None:

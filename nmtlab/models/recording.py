@@ -65,16 +65,12 @@ def recorded_last_attention(model: Trainable) -> Iterator[Callable[[], Tensor]]:
 def _recording(modules: Iterable[nn.Module]) -> Iterator[list[Tensor]]:
     """Collect the weights of some modules, in the order in which they run."""
     weights: list[Tensor] = []
-    hooks = []
-    for module in modules:
-        hooks.append(module.register_forward_hook(lambda _, __, output: weights.append(output[1])))
-        if isinstance(module, MultiHeadAttention):
-            hooks.append(module.register_forward_pre_hook(_asked_to_record, with_kwargs=True))
-    try:
+    with ExitStack() as hooks:
+        for module in modules:
+            hooks.enter_context(module.register_forward_hook(lambda _, __, output: weights.append(output[1])))
+            if isinstance(module, MultiHeadAttention):
+                hooks.enter_context(module.register_forward_pre_hook(_asked_to_record, with_kwargs=True))
         yield weights
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _asked_to_record(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:

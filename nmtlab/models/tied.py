@@ -1,12 +1,25 @@
 """What models have in common whose output layer multiplies with the target embeddings."""
 
-from torch import Tensor
+from typing import Generic, TypeVar
 
-from nmtlab.models.interface import InnerProduct, MemoryT, OutputTable, StateT, TranslationModel, with_mixture
+from torch import Tensor, nn
+
+from nmtlab.models.interface import (
+    InnerProduct,
+    LanguageCodes,
+    MemoryT,
+    OutputTable,
+    StateT,
+    TranslationModel,
+    with_mixture,
+)
 from nmtlab.nn.copying import CopyHead
 from nmtlab.nn.embeddings import WordEmbedding
 from nmtlab.nn.output import OutputLayer
 from nmtlab.nn.precision import computable, widened
+
+EncoderT = TypeVar("EncoderT", bound=nn.Module)
+DecoderT = TypeVar("DecoderT", bound=nn.Module)
 
 
 class TiedModel(TranslationModel[MemoryT, StateT]):
@@ -63,3 +76,33 @@ class TiedModel(TranslationModel[MemoryT, StateT]):
     def _own(self, states: Tensor) -> Tensor:
         """Return states, (..., D), without what is copied."""
         return states if self.copy_head is None else states[..., : self.target_embedding.width]
+
+
+class EncoderDecoder(TiedModel[MemoryT, StateT], Generic[EncoderT, DecoderT, MemoryT, StateT]):
+    """One encoder and one decoder, each a module, over shared or separate word embeddings, without a copy head.
+
+    Args:
+        source_embedding, target_embedding: tables of word vectors, the same object if shared.
+        encoder, decoder: of word vectors.
+        output_layer: over the target embedding's rows.
+        language_codes: of the source and target languages.
+    """
+
+    copy_head = None
+
+    def __init__(
+        self,
+        source_embedding: WordEmbedding,
+        target_embedding: WordEmbedding,
+        encoder: EncoderT,
+        decoder: DecoderT,
+        output_layer: OutputLayer,
+        language_codes: LanguageCodes = ((), ()),
+    ) -> None:
+        super().__init__()
+        self.source_embedding = source_embedding
+        self.target_embedding = target_embedding
+        self.encoder = encoder
+        self.decoder = decoder
+        self.output_layer = output_layer
+        self.language_codes = language_codes

@@ -9,6 +9,7 @@ import numpy as np
 
 _LEAST_GAIN = 1e-9
 """In points: less is rounding."""
+_MOST_ROUNDS = 20
 
 
 def best_candidates(scores: np.ndarray, lines: np.ndarray) -> np.ndarray:
@@ -27,7 +28,6 @@ def tuned_weights(
     statistics: np.ndarray,
     score: Callable[[list[float]], float],
     start: np.ndarray,
-    rounds: int = 20,
 ) -> np.ndarray:
     """Return weights with a higher corpus score than those at the start (Och 2003, by coordinates).
 
@@ -40,11 +40,10 @@ def tuned_weights(
         statistics: (N, C) what the metric counts in each candidate.
         score: from the sums of the counts to the corpus score, higher is better.
         start: (F,) weights to begin with.
-        rounds: most weights to change.
     """
     weights = start.astype(float)
     best = score(statistics[best_candidates(features @ weights, lines)].sum(0).tolist())
-    for _ in range(rounds):
+    for _ in range(_MOST_ROUNDS):
         found = []
         for place in range(1, features.shape[1]):
             slopes = features[:, place]

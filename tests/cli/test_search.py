@@ -75,8 +75,10 @@ def test_the_reward_of_a_word_is_learned_from_the_lengths_with_a_row_for_each_st
     found = pd.read_csv(tmp_path / "path.csv")
     assert found["gamma"].tolist()[:2] == pytest.approx([0.5, 0.5 + 0.2 * found["gap"][0]])
     assert len(found) == 3
-    bounded = nmtlab("beam-sweep", "whole", *asked, "--learn-gamma", "1", "--score", "bounded-reward")
+    limit = ["--score", "bounded-reward", "--set", "search.reward_ratio=1.5"]
+    bounded = nmtlab("beam-sweep", "whole", *asked, "--learn-gamma", "1", *limit)
     assert "beam 4, bounded-reward" in " ".join(bounded.out.split())
+    assert pd.read_csv(tmp_path / "path.csv")["reward_ratio"].tolist() == [1.5, 1.5]
 
 
 @pytest.mark.parametrize(

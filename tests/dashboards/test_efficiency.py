@@ -29,7 +29,14 @@ FIRST = STORED[STORED["machine"] == MACHINES[0]]
 
 @pytest.fixture
 def page(workspace) -> EfficiencyPage:
-    return unfolded(EfficiencyPage(workspace))
+    return with_settings(workspace)
+
+
+def with_settings(workspace: Workspace) -> EfficiencyPage:
+    """Return the page with those folds open that are about settings: figures of where time goes take as long again."""
+    page = EfficiencyPage(workspace)
+    page.state["open"].value = "faster,settings,method"
+    return page
 
 
 def measure(workspace: Workspace, name: str = "own", **changes) -> None:
@@ -97,7 +104,7 @@ def test_the_page_says_how_it_was_measured_and_what_the_faint_points_are(page):
 def test_settings_that_all_lines_share_are_named_once_and_others_are_columns(workspace):
     measure(workspace, "one")
     measure(workspace, "two", threads=[1, 2])
-    page = unfolded(EfficiencyPage(workspace))
+    page = with_settings(workspace)
     page.text.value = next(text for text in page.text.options if text.startswith("one"))
     assert not {"run", "batch tokens", "threads"} & set(page.lines.frame)
     assert f"The same everywhere: run {RUN}, shortlist 0, batch tokens 8192, threads 1" in page.hint.value
@@ -109,7 +116,7 @@ def test_settings_that_all_lines_share_are_named_once_and_others_are_columns(wor
 @pytest.mark.parametrize(("load_average", "busy"), [(0.1, False), (3.2, True)])
 def test_a_busy_machine_is_called_so_and_an_idle_one_is_not(workspace, load_average, busy):
     measure(workspace, load_average=load_average)
-    page = unfolded(EfficiencyPage(workspace))
+    page = with_settings(workspace)
     page.text.value = next(text for text in page.text.options if text.startswith("own"))
     assert (f"load average {load_average:.1f}" in page.hint.value) == busy
 
@@ -117,7 +124,7 @@ def test_a_busy_machine_is_called_so_and_an_idle_one_is_not(workspace, load_aver
 def test_texts_and_machines_are_kept_apart(workspace):
     measure(workspace, "own")
     measure(workspace, "other", machine="another machine")
-    page = unfolded(EfficiencyPage(workspace))
+    page = with_settings(workspace)
     assert len(page.text.options) == len(MACHINES) + 2
     page.text.value = next(text for text in page.text.options if text.endswith("another machine"))
     assert len(page.lines.frame) == len(points(page)) == len(medians(STORED.head(2)))
@@ -137,7 +144,7 @@ def test_a_new_measurement_is_listed_and_a_damaged_one_is_named(page, workspace)
 
 def test_without_measurements_the_page_says_how_to_make_some(workspace, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "RESULTS", tmp_path / "none")
-    page = unfolded(EfficiencyPage(workspace))
+    page = with_settings(workspace)
     assert page.answer.value == "Nothing measured yet: run &#x27;nmtlab efficiency RUN&#x27; for one run or more."
     measure(workspace)
     page._looking()
@@ -200,7 +207,7 @@ def test_the_page_says_how_many_times_as_fast_as_the_chosen_setting_others_are_a
 
 def test_a_setting_whose_time_loading_hides_is_compared_with_nothing(workspace):
     measure(workspace, "hidden", seconds=[-0.1, 2.0], engine=["nmtlab", "ctranslate2"])
-    page = unfolded(EfficiencyPage(workspace))
+    page = with_settings(workspace)
     page.text.value = next(text for text in page.text.options if text.startswith("hidden"))
     page.cost.value = "milliseconds"
     page.lines.choose([next(key for key in page.lines.frame.index if "nmtlab" in key)])

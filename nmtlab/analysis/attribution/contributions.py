@@ -112,24 +112,15 @@ CONTRIBUTIONS = Analysis(
 )
 
 
-def word_contributions(
-    system: Translator,
-    pairs: Sequence[WordPair],
-    method: Method,
-    on_progress: Callable[[int], None] = lambda pairs: None,
-) -> list[np.ndarray]:
+def word_contributions(system: Translator, pairs: Sequence[WordPair], method: Method) -> list[np.ndarray]:
     """Return the contributions in each pair under its forced target, (target words, source words).
 
     Args:
         pairs: split into words by the system's pipeline.
         method: as of `contributions`.
     """
-    found = []
-    for pair in pairs:
-        weights = _EXPLAIN[method](system.model, pair.source_ids, pair.target_ids, None)
-        found.append(between_words(weights, pair))
-        on_progress(1)
-    return found
+    explain = _EXPLAIN[method]
+    return [between_words(explain(system.model, pair.source_ids, pair.target_ids, None), pair) for pair in pairs]
 
 
 def _contrast(system: Translator, ids: Sequence[int], instead: Instead) -> Contrast:

@@ -63,7 +63,7 @@ def _at(lines: Sequence[str], numbers: Sequence[int]) -> list[str] | None:
     return [lines[number - 1] for number in numbers] if max(numbers, default=0) <= len(lines) else None
 
 
-def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Compared:
+def stored_comparison(runs: Sequence[Run], text: Text) -> Compared:
     """Return the stored translations of a text by several runs.
 
     Args:
@@ -75,7 +75,7 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
     systems: dict[str, list[list[str]]] = {}
     for name, group in seeds_of(runs).items():
         found = [sampled_translations(run, text) for run in group]
-        if seeds := [lines[:most] for lines in found if lines is not None]:
+        if seeds := [lines[:MOST] for lines in found if lines is not None]:
             systems[name] = seeds
     if not systems:
         raise RunError(
@@ -83,7 +83,7 @@ def stored_comparison(runs: Sequence[Run], text: Text, most: int = MOST) -> Comp
             "translate it with 'nmtlab translate' or 'nmtlab compare'",
         )
     whole = text_of_split(text.corpus, text.split)
-    sample = whole._replace(source=whole.source[:most], references=[lines[:most] for lines in whole.references])
+    sample = whole._replace(source=whole.source[:MOST], references=[lines[:MOST] for lines in whole.references])
     return _compared(systems, sample, text.corpus, runs)
 
 

@@ -63,14 +63,10 @@ def matched(words: Sequence[str], others: Sequence[str]) -> list[bool]:
     return found
 
 
-def by_frequency(matches: pd.DataFrame, counts: Mapping[str, int], edges: Sequence[int] = EDGES) -> pd.DataFrame:
-    """Return `word_matches` with a `bucket` of each word by its training frequency (`bucket_names`).
-
-    Raises:
-        NmtlabError: the edges do not increase from 0.
-    """
-    names = bucket_names(edges)
-    return _in_buckets(matches, [names[bucket_of(counts.get(word, 0), edges)] for word in matches["word"]], names)
+def by_frequency(matches: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFrame:
+    """Return `word_matches` with a `bucket` of each word by its training frequency (`bucket_names`)."""
+    names = bucket_names(EDGES)
+    return _in_buckets(matches, [names[bucket_of(counts.get(word, 0), EDGES)] for word in matches["word"]], names)
 
 
 def by_kind(matches: pd.DataFrame, source_words: Sequence[Sequence[str]], names: Collection[str] = ()) -> pd.DataFrame:
@@ -274,24 +270,21 @@ Ngram = tuple[str, ...]
 LONGEST = 4
 
 
-def ngram_differences(compared: Compared, system: str, than: str, smoothing: float = 1.0) -> pd.DataFrame:
+def ngram_differences(compared: Compared, system: str, than: str) -> pd.DataFrame:
     """Return the n-grams that one system generates more often than another one, and the reverse.
-
-    Args:
-        smoothing: added to both counts.
 
     Returns:
         A row for each n-gram of 1 to `LONGEST` words that either system generates, once for those `right` in their
         line's reference and once for those that are not, as far as there are any: `ngram`; `right`; `one` and `other`,
-        how often each generates it, as means over seeds; `share`, the part of the one in both, smoothed (compare-mt:
-        0.5 is as often). The most different come first, at equal shares the more frequent.
+        how often each generates it, as means over seeds; `share`, the part of the one in both, with 1 added to each
+        (compare-mt: 0.5 is as often). The most different come first, at equal shares the more frequent.
     """
     ones, others = _generated(compared, system), _generated(compared, than)
     rows = []
     for right, (one, other) in ((True, (ones[0], others[0])), (False, (ones[1], others[1]))):
         rows += [(" ".join(ngram), right, one[ngram], other[ngram]) for ngram in {**one, **other}]
     found = pd.DataFrame(rows, columns=["ngram", "right", "one", "other"])
-    share = (found["one"] + smoothing) / (found["one"] + found["other"] + 2 * smoothing)
+    share = (found["one"] + 1) / (found["one"] + found["other"] + 2)
     order = {"how": -(share - 0.5).abs(), "often": -(found["one"] + found["other"])}
     ordered = found.assign(share=share, **order).sort_values([*order, "ngram"], kind="stable", ignore_index=True)
     return ordered.drop(columns=list(order))

@@ -302,7 +302,7 @@ def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QU
     if norms.empty:
         return pd.DataFrame(columns=["run", "parameters", "quantile", "norm", "component"])
     found = norms.quantile(list(quantiles), interpolation="lower")  # no interpolation between a number and infinity
-    parameters = _parameters(run)
+    parameters = _counted(run.folder, run.recipe)
     return pd.DataFrame(
         {
             "run": run.label,
@@ -314,13 +314,9 @@ def gradient_quantiles(run: Run, first: int = 1, quantiles: Sequence[float] = QU
     )
 
 
-def _parameters(run: Run) -> int:
-    """Return the number of trained parameters."""
-    return _counted(run.folder, run.recipe)
-
-
 @lru_cache(maxsize=128)  # building a deep model takes a tenth of a second, and pages call this repeatedly
 def _counted(folder: Path, recipe: Recipe) -> int:
+    """Return the number of trained parameters."""
     run = Run(folder)
     with torch.device("meta"):
         model = model_for(recipe, run.pipeline, run.model_table)

@@ -1,7 +1,7 @@
 """How large are activations and gradients before each normalisation? Why deep PostNorm fails (thesis 3.3.2.1)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pandas as pd
@@ -233,13 +233,10 @@ def _recorded_inputs(model: TranslationModel) -> Iterator[dict[str, Tensor]]:
 
         return record
 
-    names = [sublayer.name for sublayer in model.sublayers()]
-    hooks = [model.get_submodule(name).register_forward_pre_hook(recorder(name)) for name in names]
-    try:
+    with ExitStack() as hooks:
+        for name in (sublayer.name for sublayer in model.sublayers()):
+            hooks.enter_context(model.get_submodule(name).register_forward_pre_hook(recorder(name)))
         yield recorded
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _mean_norm(vectors: Tensor, inside: Tensor) -> float:

@@ -4,7 +4,7 @@ How alike their encoder states are, and whether the source language can be read 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import combinations
 
 import numpy as np
@@ -96,13 +96,11 @@ def encoder_layers(model: Transformer) -> Iterator[list[Tensor]]:
     def after(_: nn.Module, __: object, output: Tensor) -> None:
         recorded.append(output)
 
-    hooks = [model.encoder[0].register_forward_pre_hook(before)]
-    hooks += [layer.register_forward_hook(after) for layer in model.encoder]
-    try:
+    with ExitStack() as hooks:
+        hooks.enter_context(model.encoder[0].register_forward_pre_hook(before))
+        for layer in model.encoder:
+            hooks.enter_context(layer.register_forward_hook(after))
         yield recorded
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _means(states: Tensor, kept: Tensor) -> States:

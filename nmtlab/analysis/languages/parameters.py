@@ -14,7 +14,6 @@ from nmtlab.models.parts import has_one_table, part, vocabulary_side
 from nmtlab.nn.private import private_language
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.side import Side
 
 _COUNTS = ("stored", "used", "trained")
 
@@ -111,9 +110,6 @@ def _seen(pipeline: Pipeline, language: str, sides: Sequence[int]) -> int:
     Of an imported model whose text is unknown, all types count.
     """
     texts = [(pipeline.source, pipeline.target)[side] for side in sides]
-    counts = [_counts(side, language) for side in texts if not language or language in side.languages]
+    texts = [side for side in texts if not language or language in side.languages]
+    counts = [side.language_counts.get(language, side.vocabulary.counts) for side in texts]
     return int(np.any([count != 0 for count in counts], axis=0).sum())
-
-
-def _counts(side: Side, language: str) -> np.ndarray:
-    return side.language_counts.get(language, side.vocabulary.counts)

@@ -76,10 +76,8 @@ def table_translations(
     """
     rows = []
     for type_ in _source_types(pipeline, words):
-        entries = slice(table.offsets[type_], table.offsets[type_ + 1])
-        targets, probabilities = table.targets[entries], table.probabilities[entries]
-        best = np.lexsort((targets, -probabilities))[:k]
-        rows.append((type_, targets[best].tolist(), probabilities[best].tolist()))
+        best = table.top(type_, k)
+        rows.append((type_, [target for target, _ in best], [probability for _, probability in best]))
     return _translations(pipeline, rows)
 
 
@@ -96,7 +94,7 @@ def gold_translations(corpus: ParallelCorpus, pipeline: Pipeline) -> pd.DataFram
     return pd.DataFrame({name: gold[name].map(side.tokenizer.whole) for name, side in sides.items()})
 
 
-def precision(translations: pd.DataFrame, gold: pd.DataFrame, edges: Sequence[int] = EDGES) -> pd.DataFrame:
+def precision(translations: pd.DataFrame, gold: pd.DataFrame) -> pd.DataFrame:
     """Return the precision of word translations by the training frequency of the source types.
 
     Precision at 1 is the share of types whose best translation is right; precision at k is the share with a right
@@ -105,7 +103,6 @@ def precision(translations: pd.DataFrame, gold: pd.DataFrame, edges: Sequence[in
     Args:
         translations: in the form above.
         gold: gold pairs, `source` and `target`.
-        edges: lower edges of the frequency buckets.
 
     Returns:
         A row for each bucket and one, `all`, for all types: `frequency`; `types`; `tokens`, their occurrences in
@@ -118,9 +115,8 @@ def precision(translations: pd.DataFrame, gold: pd.DataFrame, edges: Sequence[in
     types = judged.groupby("source", sort=False).agg(
         count=("count", "first"), at_1=("at_1", "any"), at_k=("at_k", "any")
     )
-    buckets = np.array([bucket_of(count, edges) for count in types["count"]], dtype=int)
-    names = bucket_names(edges)
-    parts = [(name, types[buckets == place]) for place, name in enumerate(names)]
+    buckets = np.array([bucket_of(count, EDGES) for count in types["count"]], dtype=int)
+    parts = [(name, types[buckets == place]) for place, name in enumerate(bucket_names(EDGES))]
     return pd.DataFrame([{"frequency": name, **_shares(part)} for name, part in [*parts, ("all", types)]])
 
 
@@ -144,20 +140,19 @@ def agreement(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["source", "count", "first", "second", "agree", "shared"])
 
 
-def agreement_by_frequency(agreed: pd.DataFrame, edges: Sequence[int] = EDGES) -> pd.DataFrame:
+def agreement_by_frequency(agreed: pd.DataFrame) -> pd.DataFrame:
     """Summarise agreement by the training frequency of the source types.
 
     Args:
         agreed: rows of `agreement`.
-        edges: lower edges of the frequency buckets.
 
     Returns:
         A row for each bucket with words and one, `all`, for all words, for display: `frequency`; `words`, source types;
         `same best translation`, their share; `overlap of the lists`, the mean share of translations in common. Shares
         are from 0 to 1.
     """
-    buckets = np.array([bucket_of(count, edges) for count in agreed["count"]], dtype=int)
-    parts = [(name, agreed[buckets == place]) for place, name in enumerate(bucket_names(edges))]
+    buckets = np.array([bucket_of(count, EDGES) for count in agreed["count"]], dtype=int)
+    parts = [(name, agreed[buckets == place]) for place, name in enumerate(bucket_names(EDGES))]
     rows = [(name, len(part), part["agree"].mean(), part["shared"].mean()) for name, part in [*parts, ("all", agreed)]]
     table = pd.DataFrame(rows, columns=["frequency", "words", "same best translation", "overlap of the lists"])
     return table[table["words"] > 0].reset_index(drop=True)

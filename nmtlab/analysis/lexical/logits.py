@@ -12,7 +12,6 @@ A word's vector with shared and private units (thesis 4.2) has two terms in plac
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -213,7 +212,7 @@ def waterfall_figure(candidates: pd.DataFrame) -> go.Figure:
     ends = term_values(pair).sum(axis=1).tolist()
     levels = [ends[0], *(ends[0] + steps["value"].cumsum())]
     places = list(range(len(steps) + 2))
-    words = [_named(row) for row in pair.itertuples()]
+    words = [plain(quoted(word)) for word in pair["word"]]
     figure = go.Figure()
     figure.add_scatter(
         x=[x for place in places[:-1] for x in (place, place + 1, None)],
@@ -325,7 +324,3 @@ def _pair(candidates: pd.DataFrame) -> pd.DataFrame:
     if wanted.all():
         raise NmtlabError("a single candidate: no other word to compare it with", "ask for two candidates or more")
     return pd.concat([candidates[wanted].head(1), candidates[~wanted].head(1)])
-
-
-def _named(row: Any) -> str:
-    return plain(quoted(row.word))

@@ -6,6 +6,7 @@ unless their norm is fixed.
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -255,14 +256,6 @@ def _figure(found: pd.DataFrame, share: float, taken: str, done: str, title: str
     return dressed(figure, f"{title}, and by which words", 480)
 
 
-def _pruning_finding(found: pd.DataFrame) -> str:
-    return _said(found, "values")
-
-
-def _cut_finding(found: pd.DataFrame) -> str:
-    return _said(found, "singular values")
-
-
 def _said(found: pd.DataFrame, what: str) -> str:
     """Say what 40 % of all values are worth in BLEU, and whether rare or frequent words lose more."""
     if found.empty:
@@ -291,7 +284,7 @@ PRUNING = Analysis(
     columns=("pruned", "share", "saved", "frequency", "tokens", "log_prob", "bleu"),
     table=at_share,
     figure=pruning_figure,
-    finding=_pruning_finding,
+    finding=partial(_said, what="values"),
 )
 
 CUT = Analysis(
@@ -303,5 +296,5 @@ CUT = Analysis(
     columns=PRUNING.columns,
     table=at_share,
     figure=cut_figure,
-    finding=_cut_finding,
+    finding=partial(_said, what="singular values"),
 )

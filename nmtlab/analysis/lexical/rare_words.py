@@ -129,22 +129,18 @@ def name_translations(
     return pd.DataFrame(rows, columns=columns)
 
 
-def name_accuracy(outcomes: pd.DataFrame, edges: Sequence[int] = EDGES) -> pd.DataFrame:
+def name_accuracy(outcomes: pd.DataFrame) -> pd.DataFrame:
     """Return the outcomes for names by their training frequency.
 
     Args:
         outcomes: rows of `name_translations`.
-        edges: lower edges of the frequency buckets.
 
     Returns:
         A row for each bucket that has names: `frequency`; `names`, their occurrences; and the shares of these, 0 to 1,
         that are `right`, `confused`, `unknown` and `missing`.
-
-    Raises:
-        NmtlabError: the edges do not rise from 0.
     """
-    codes = [bucket_of(count, edges) for count in outcomes["count"]]
-    buckets = pd.Categorical.from_codes(codes, bucket_names(edges), ordered=True)
+    codes = [bucket_of(count, EDGES) for count in outcomes["count"]]
+    buckets = pd.Categorical.from_codes(codes, bucket_names(EDGES), ordered=True)
     shares = {outcome: outcomes["outcome"] == outcome for outcome in OUTCOMES}
     grouped = outcomes.assign(frequency=buckets, names=1, **shares).groupby("frequency", observed=True)
     table = grouped.agg({"names": "size", **dict.fromkeys(OUTCOMES, "mean")}).reset_index()

@@ -26,7 +26,7 @@ class Cost(NamedTuple):
     body: int
 
 
-def rnnsearch_cost(types: int, hidden: int = 1000, embedding: int = 620, maxout: int = 500) -> Cost:
+def rnnsearch_cost(types: int) -> Cost:
     """Return the parameters of RNNsearch (Bahdanau et al. 2015; survey Table 4), whose biases are left out.
 
     It has three tables, of source, target input and output. The others are those of two GRUs of the encoder, of the
@@ -35,8 +35,8 @@ def rnnsearch_cost(types: int, hidden: int = 1000, embedding: int = 620, maxout:
 
     Args:
         types: on each side.
-        hidden, embedding, maxout: widths.
     """
+    hidden, embedding, maxout = 1000, 620, 500
     encoder = 2 * 3 * hidden * (embedding + hidden)
     decoder = 3 * hidden * (embedding + hidden + 2 * hidden)
     attention = hidden * (hidden + 2 * hidden) + hidden

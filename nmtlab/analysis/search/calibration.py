@@ -103,7 +103,7 @@ def _rows(of: str, log_probs: Tensor, right: Tensor, counts: Tensor) -> pd.DataF
     return pd.DataFrame({"of": of, "probability": probability, "right": right[counts].cpu().numpy()})
 
 
-def reliability(found: pd.DataFrame, bins: int = BINS) -> pd.DataFrame:
+def reliability(found: pd.DataFrame) -> pd.DataFrame:
     """Return how often predictions come true, by bins of their probability, equally wide.
 
     Args:
@@ -114,9 +114,9 @@ def reliability(found: pd.DataFrame, bins: int = BINS) -> pd.DataFrame:
         upper one; `tokens` in it; `confidence`, their mean probability, and `accuracy`, the share that is right, both
         NaN in a bin without tokens.
     """
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.linspace(0, 1, BINS + 1)
     place = np.searchsorted(edges[1:-1], found["probability"])
-    every = pd.MultiIndex.from_product([found["of"].unique(), range(bins)], names=["of", "bin"])
+    every = pd.MultiIndex.from_product([found["of"].unique(), range(BINS)], names=["of", "bin"])
     grouped = found.assign(bin=place, right=found["right"].astype(float)).groupby(["of", "bin"])
     binned = grouped.agg(tokens=("right", "size"), confidence=("probability", "mean"), accuracy=("right", "mean"))
     shown = binned.reindex(every).reset_index().fillna({"tokens": 0}).astype({"tokens": int})

@@ -57,7 +57,11 @@ def trained_lengths(run: Run, corpus: ParallelCorpus) -> Lengths:
     """
     text = run.recipe.text
     pairs = encoded_pairs(run, corpus, text.max_words)
-    kept = [(len(source) - 1, len(target) - 1) for _, source, target in pairs if not _left_out(run, source, target)]
+    kept = [
+        (len(source) - 1, len(target) - 1)
+        for _, source, target in pairs
+        if not beyond_token_limits(run.recipe.text, source, target)
+    ]
     return Lengths(*np.array(kept).reshape(-1, 2).T)
 
 
@@ -74,10 +78,6 @@ def encoded_pairs(run: Run, corpus: ParallelCorpus, max_words: int) -> Iterator[
         sources, targets = zip(*block, strict=True)
         ids = run.pipeline.encode_source(sources), run.pipeline.encode_target(targets)
         yield from map(EncodedPair, block, *ids)
-
-
-def _left_out(run: Run, source: list[int], target: list[int]) -> bool:
-    return bool(beyond_token_limits(run.recipe.text, source, target))
 
 
 Baseline = Literal["linear", "kernel"]

@@ -253,20 +253,19 @@ def best_so_far(
         yield pd.DataFrame([facts])
 
 
-def empty_above_beam(system: RunOrSystem, sentences: Sequence[str], search: SearchSettings = LOG_PROB) -> list[int]:
+def empty_above_beam(system: RunOrSystem, sentences: Sequence[str]) -> list[int]:
     """Return the sentences whose empty translation is more probable than the beam's, the widest gap first.
 
     Only of these can the global best be empty.
 
     Args:
         system: a run with weights, or a translator; it must not plan lengths.
-        search: of the beam.
 
     Returns:
         Their numbers, from 1. Blank sentences are left out.
     """
     translator = opened(system)
-    found = translator.translate(sentences, search=usual_search(search, False, 1, None))
+    found = translator.translate(sentences, search=usual_search(LOG_PROB, False, 1, None))
     ids = translator.pipeline.encode_source(list(sentences))
     empty = dict(forced_decode_all(translator.model, ids, [[EOS]] * len(ids)))
     beams = ((line, one.hypotheses[0].log_prob) for line, one in enumerate(found, start=1) if one.hypotheses)

@@ -107,34 +107,26 @@ class EfficiencyPage(Page):
             self._fold("steps", "What does a step cost as sentences end?", steps_figure, steps_finding),
             self._fold("alone", "How long does one sentence take?", sentences_figure, sentences_finding),
         ]
+        body = [
+            self.damaged, self.answer, self.chart, *(fold for _, fold in folds),
+            Fold("faster", "How many times as fast, for how much less?", self.ratios, self.faster),
+            Fold("settings", "What was measured of each setting?", self.lines),
+            Fold("method", "How was it measured?", self.hint),
+            Fold("measure", "Measure a run", row(self.run, button("Measure", self._measure, self.guarded)), self.job),
+        ]  # fmt: skip
         self._look()
+        sections = [*self._sections(), *(section for section, _ in folds)]
+        super().__init__(PAGE, state, sections, body, [self.text, self.score, self.cost, self.price], self._look)
+
+    def _sections(self) -> list[Section]:
         chosen = ("text", "score", "cost", "price")
-        super().__init__(
-            PAGE,
-            state,
-            [
-                Section(chosen, (), self._read),
-                Section(chosen, (self.lines,), self._list),
-                Section(("text", "score", "cost"), (self.hint,), self._explain),
-                Section((*chosen, "line"), (self.answer, self.chart), self._draw),
-                Section((*chosen, "line"), (self.ratios, self.faster), self._show_ratios),
-                *(section for section, _ in folds),
-            ],
-            [
-                self.damaged,
-                self.answer,
-                self.chart,
-                *(fold for _, fold in folds),
-                Fold("faster", "How many times as fast, for how much less?", self.ratios, self.faster),
-                Fold("settings", "What was measured of each setting?", self.lines),
-                Fold("method", "How was it measured?", self.hint),
-                Fold(
-                    "measure", "Measure a run", row(self.run, button("Measure", self._measure, self.guarded)), self.job
-                ),
-            ],
-            [self.text, self.score, self.cost, self.price],
-            self._look,
-        )
+        return [
+            Section(chosen, (), self._read),
+            Section(chosen, (self.lines,), self._list),
+            Section(("text", "score", "cost"), (self.hint,), self._explain),
+            Section((*chosen, "line"), (self.answer, self.chart), self._draw),
+            Section((*chosen, "line"), (self.ratios, self.faster), self._show_ratios),
+        ]
 
     def _fold(
         self,

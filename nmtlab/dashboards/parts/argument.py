@@ -101,19 +101,21 @@ class Argument(anywidget.AnyWidget):
         return f"{self.markup}<script>{get_plotlyjs()}</script>{_script()}"
 
 
-def argument(workspace: Workspace, folder: Path = RESULTS, linked: bool = True) -> str:
+def argument(workspace: Workspace, linked: bool = True) -> str:
     """Return the content for a page that loads plotly: markup, style, numbers and script.
 
     Args:
         workspace: contains the runs that its links lead to.
-        folder: contains the results. What a damaged file is about is left out, and its error is in the content.
         linked: whether the pages are there; if not, as in the book, links lead to chapters, and claims are folded.
     """
-    return argument_markup(workspace, folder, linked) + _script()
+    return argument_markup(workspace, linked=linked) + _script()
 
 
 def argument_markup(workspace: Workspace, folder: Path = RESULTS, linked: bool = True) -> str:
-    """Return the content without its script, as `argument` does."""
+    """Return the content without its script, as `argument` does, of the results in a folder.
+
+    What a damaged file is about is left out, and its error is in the content.
+    """
     found, problems = _found(workspace, folder)
     runs = {run.name: run for run in list_runs(workspace)[0]} if linked else {}
     content = _Content(found, Stored(found, folder), _Links(runs) if linked else None)

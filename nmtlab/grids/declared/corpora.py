@@ -371,6 +371,24 @@ class SeveralSources(_Derived):
         return replace(self.whole.open(workspace), also=self.also)
 
 
+UsualCorpus = (
+    ConcatenatedCorpus
+    | MultiParallelCorpus
+    | SyntheticCorpus
+    | SyntheticFamily
+    | ToyCorpus
+    | ExternalCorpus
+    | FirstPairs
+    | TranslatedCorpus
+    | CopiedCorpus
+    | NoisyCorpus
+    | IncompleteCorpus
+    | DamagedTriplets
+    | SeveralSources
+)
+"""A corpus in its usual direction."""
+
+
 @dataclass(frozen=True)
 class Directed:
     """Another corpus, in another direction: the same folder and name.
@@ -381,21 +399,7 @@ class Directed:
         target: code of the target language.
     """
 
-    corpus: (
-        ConcatenatedCorpus
-        | MultiParallelCorpus
-        | SyntheticCorpus
-        | SyntheticFamily
-        | ToyCorpus
-        | ExternalCorpus
-        | FirstPairs
-        | TranslatedCorpus
-        | CopiedCorpus
-        | NoisyCorpus
-        | IncompleteCorpus
-        | DamagedTriplets
-        | SeveralSources
-    )
+    corpus: UsualCorpus
     source: str
     target: str
 
@@ -413,22 +417,7 @@ class Directed:
         return ParallelCorpus.open(self.corpus.open(workspace).folder, self.source, self.target)
 
 
-Corpus = (
-    ConcatenatedCorpus
-    | MultiParallelCorpus
-    | SyntheticCorpus
-    | SyntheticFamily
-    | ToyCorpus
-    | ExternalCorpus
-    | FirstPairs
-    | TranslatedCorpus
-    | CopiedCorpus
-    | NoisyCorpus
-    | IncompleteCorpus
-    | DamagedTriplets
-    | SeveralSources
-    | Directed
-)
+Corpus = UsualCorpus | Directed
 """The text of an experiment."""
 
 

@@ -154,3 +154,8 @@ def published(table: str, folder: Path = PUBLISHED) -> pd.DataFrame:
         `source`.
     """
     return _PUBLISHED.read(folder / f"{table}{_PUBLISHED.ending}")
+
+
+def printed_number(printed: str) -> float:
+    """Return a published entry as a number: 0 for a failure, NaN for none."""
+    return 0.0 if printed.startswith("fail") else float(printed or math.nan)

@@ -17,7 +17,7 @@ import pandas as pd
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.evaluation.intervals import LEVEL
 from nmtlab.grids.declared.declaration import Table
-from nmtlab.grids.results.collected import published
+from nmtlab.grids.results.collected import printed_number, published
 from nmtlab.grids.results.kept import Kept
 from nmtlab.grids.results.schemas import CELLS
 from nmtlab.grids.results.shares import difference_of_runs, runs_needed, share_of_runs, share_of_sentences
@@ -371,9 +371,5 @@ def _published_numbers(table: str, metric: str) -> pd.DataFrame:
     """Return the published values of a measure, by row and column."""
     printed = published(table)
     printed = printed[printed["metric"] == metric]
-    return printed.assign(number=printed["value"].map(_number)).pivot(index="row", columns="column", values="number")
-
-
-def _number(printed: str) -> float:
-    """Return a published entry as a number: 0 for a failure, NaN for none."""
-    return 0.0 if printed.startswith("fail") else float(printed or math.nan)
+    numbers = printed.assign(number=printed["value"].map(printed_number))
+    return numbers.pivot(index="row", columns="column", values="number")

@@ -42,7 +42,7 @@ def score_differences(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def scores_by(compared: Compared, buckets: pd.Categorical, metrics: Collection[str] = ()) -> pd.DataFrame:
+def scores_by(compared: Compared, buckets: pd.Categorical) -> pd.DataFrame:
     """Return `score_differences` within each bucket of lines, with `bucket` and `sentences`, their number.
 
     Args:
@@ -51,7 +51,7 @@ def scores_by(compared: Compared, buckets: pd.Categorical, metrics: Collection[s
     parts = []
     for bucket in buckets.remove_unused_categories().categories:
         lines = np.flatnonzero(buckets == bucket)
-        found = score_differences(compared, metrics, lines)
+        found = score_differences(compared, lines=lines)
         parts.append(found.assign(bucket=bucket, sentences=len(lines)))
     return pd.concat(parts, ignore_index=True)
 

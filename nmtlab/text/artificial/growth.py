@@ -73,12 +73,8 @@ def _attached(front: bool, vowel: bool, morphs: Iterable[str]) -> str:
         joined = re.sub(r"[()]", "", morph).translate(harmonic)
         bare = re.sub(r"\(.\)", "", morph).translate(harmonic)
         after_vowel = ends_in_vowel(sounds) if sounds else vowel
-        sounds += bare if _begins_with_vowel(joined) == after_vowel else joined
+        sounds += bare if bool(re.match(V, joined)) == after_vowel else joined
     return sounds
-
-
-def _begins_with_vowel(sounds: str) -> bool:
-    return bool(re.match(V, sounds))
 
 
 Origin = Literal["inherited", "own", "borrowed", ""]

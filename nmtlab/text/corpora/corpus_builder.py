@@ -5,7 +5,7 @@ import shutil
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -70,19 +70,19 @@ class ImportReport:
         """Record by whom the text of the corpus was made from which this one is made."""
         self.synthetic, self.translated = synthetic_language(corpus), translated_from(corpus)
 
-    def save(self, folder: Path) -> None:
-        """Compute the checksum of the corpus in `folder` and write the report there."""
-        self.checksum = self._open(folder).checksum()
+    def save(self, folder: Path, also: tuple[str, ...] = ()) -> None:
+        """Compute the checksum of the corpus in `folder`, with its further sources, and write the report there."""
+        self.checksum = self._open(folder, also).checksum()
         entries = asdict(self) | {"read": self.read}
         entries["dropped"] = {where: dict(reasons) for where, reasons in self.dropped.items() if reasons}
         if not self.translated:
             del entries["translated"]
         write_text(folder / REPORT, json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
 
-    def _open(self, folder: Path) -> ParallelCorpus | MonolingualCorpus:
+    def _open(self, folder: Path, also: tuple[str, ...]) -> ParallelCorpus | MonolingualCorpus:
         if self.kind == MONOLINGUAL:
             return MonolingualCorpus(folder, self.source)
-        return ParallelCorpus.open(folder, self.source, self.target)
+        return replace(ParallelCorpus.open(folder, self.source, self.target), also=also)
 
 
 def synthetic_language(corpus: ParallelCorpus) -> str:

@@ -12,6 +12,7 @@ from nmtlab.files import replacing
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.annotation import NOTE_TAGS
+from nmtlab.text.segmentation.inheriting import check_reused, inherited_targets
 from nmtlab.text.segmentation.learning import (
     annotating,
     count_missing,
@@ -34,7 +35,7 @@ from nmtlab.text.segmentation.tags import (
     tags_for,
 )
 from nmtlab.text.segmentation.tokenizers import MAX_TOKENS
-from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,9 @@ class Pipeline:
             settings,
             source,
             Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1], settings.reversed_target),
-            _inherited_targets(vocabularies[1], targets, reused) if reused else (),
+            inherited_targets(vocabularies[1], targets, reused.target.vocabulary, reused.allowed_by_language)
+            if reused
+            else (),
             length_edges=edges,
         )
 
@@ -467,36 +470,7 @@ def _check_learned(settings: TextSettings, parent: "Pipeline | None", has_sugges
             "choose bpe or unigram",
         )
     if parent is not None:
-        _check_reused(settings, parent)
-
-
-def _check_reused(settings: TextSettings, parent: "Pipeline") -> None:
-    """Raise an error if the types of a parent's pipeline cannot be those of a child's."""
-    ours, theirs = settings, parent.settings
-    if theirs.segmentation == "imported":
-        raise RunError(
-            "an imported model's subwords do not extend", "go on from it with its own: nmtlab train CORPUS --from RUN"
-        )
-    if parent.source.vocabulary.added_tags:
-        raise RunError("the parent was given a tag later", "go on from it: nmtlab train CORPUS --from RUN")
-    if ours.segmentation == "word":
-        return  # words are learned anew
-    kinds = ours.segmentation, theirs.segmentation
-    if "byte" in kinds and kinds[0] != kinds[1]:
-        problem = f"text.segmentation = {kinds[0]!r}: a child has its parent's types, which are of {kinds[1]!r}"
-        raise RecipeError(problem, f"set it to {kinds[1]}")
-    if ours.length_bins != theirs.length_bins:
-        problem = f"text.length_bins = {ours.length_bins}: the parent has {theirs.length_bins} length tokens"
-        raise RecipeError(problem, f"set it to {theirs.length_bins}")
-
-
-def _inherited_targets(vocabulary: Vocabulary, languages: Sequence[str], parent: "Pipeline") -> tuple[int, ...]:
-    """Return the types that a parent can generate in any of `languages` and the training text lacks."""
-    masks = [mask for language, mask in parent.allowed_by_language.items() if language in languages]
-    allowed = np.any([*masks, np.zeros(parent.target.size, dtype=bool)], axis=0)
-    known = {parent.target.vocabulary.types[number] for number in np.flatnonzero(allowed)}
-    absent = np.flatnonzero(vocabulary.counts == 0)
-    return tuple(int(number) for number in absent if vocabulary.is_text[number] and vocabulary.types[number] in known)
+        check_reused(settings, parent.settings, parent.source.vocabulary)
 
 
 def _short_enough(rows: list[list[int]], lines: Sequence[str]) -> list[list[int]]:

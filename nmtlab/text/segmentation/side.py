@@ -135,7 +135,7 @@ class Side:
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Return the type of each of `ids` as they are read, without padding, BOS and EOS."""
-        return self.vocabulary.tokens(self.turned(_inner(ids)))
+        return self.vocabulary.tokens(self.turned([number for number in ids if number not in (PAD, BOS, EOS)]))
 
     def turned(self, tokens: Sequence[T]) -> list[T]:
         """Return tokens, ids or types, as they are read, given as a model writes them, or the other way round."""
@@ -151,7 +151,3 @@ class Side:
             return places
         end = len(tokens) - (list(tokens[-1:]) in _ENDS)
         return [*places[:end][::-1], *places[end:]]
-
-
-def _inner(ids: Iterable[int]) -> list[int]:
-    return [number for number in ids if number not in (PAD, BOS, EOS)]

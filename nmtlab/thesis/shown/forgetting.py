@@ -1,7 +1,6 @@
 """What continued training gains on a child's text, and forgets of its parent's (Khayrallah et al. 2018)."""
 
 from html import escape
-from pathlib import Path
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -65,9 +64,9 @@ def plane(cells: pd.DataFrame) -> pd.DataFrame:
     return _with_forgotten(pd.DataFrame(lines, columns=COLUMNS[:-1]))
 
 
-def published_plane(folder: Path = PUBLISHED) -> pd.DataFrame:
+def published_plane() -> pd.DataFrame:
     """Return the published scores as `plane` does: German to English, medicine (EMEA) and news (newstest2016)."""
-    printed = pd.read_csv(folder / _FILE)
+    printed = pd.read_csv(PUBLISHED / _FILE)
     of = printed[(printed["direction"] == "de-en") & (printed["domain"] == "EMEA") & (printed["pairs"] == "all")]
     wide = of.drop_duplicates(["system", "test"]).pivot(index="system", columns="test", values="bleu")
     wide = wide.dropna(subset=["newstest2016", "EMEA"])

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from html import escape
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -91,9 +90,9 @@ def noise_effects(cells: pd.DataFrame, system: str, scale: Scale) -> pd.DataFram
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
-def published_effects(folder: Path = PUBLISHED) -> pd.DataFrame:
+def published_effects() -> pd.DataFrame:
     """Return the published costs as `noise_effects` does, without seeds, at the shares that are measured here."""
-    printed = [_Printed(*line) for line in pd.read_csv(folder / _FILE).itertuples(index=False)]
+    printed = [_Printed(*line) for line in pd.read_csv(PUBLISHED / _FILE).itertuples(index=False)]
     clean = {line.system: line.bleu for line in printed if line.kind == CLEAN.name}
     lines = [
         (_PUBLISHED, line.system, line.kind, line.share, pd.NA, line.bleu, line.bleu - clean[line.system])

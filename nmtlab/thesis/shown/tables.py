@@ -14,6 +14,7 @@ from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed
 from nmtlab.figures.view import View
 from nmtlab.grids.declared.declaration import Scale
 from nmtlab.grids.declared.labels import drawn_labels, labelled, published_name, system_labels
+from nmtlab.grids.results.collected import printed_number
 from nmtlab.grids.results.summary import with_published
 from nmtlab.thesis.measured import measured
 from nmtlab.thesis.tables.listing import find_table
@@ -125,7 +126,7 @@ def table_figure(
         baseline: name of the system that the others are compared with; empty for none.
         published: what the published numbers are called.
     """
-    drawn = lines.assign(published_number=lines["published"].map(_number))
+    drawn = lines.assign(published_number=lines["published"].map(printed_number))
     if lines["mean"].notna().any() and lines["difference"].isna().all():
         show = "value"
     if show == "difference":
@@ -196,11 +197,6 @@ def _published(lines: pd.DataFrame, name: str) -> go.Scatter:
         customdata=lines[["column", "published", "published_mark"]],
         hovertemplate="%{y}: published %{customdata[1]}%{customdata[2]}",
     )  # fmt: skip
-
-
-def _number(printed: str) -> float:
-    """Return a published entry as a number: 0 for a failure, NaN if there is none."""
-    return 0.0 if printed.startswith("fail") else float(printed or math.nan)
 
 
 def _in_order(lines: pd.DataFrame) -> list[str]:
