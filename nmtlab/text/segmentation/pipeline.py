@@ -4,16 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.files import replacing
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.corpora.context import SEPARATOR, apart
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.annotation import NOTE_TAGS
 from nmtlab.text.segmentation.learning import (
     annotating,
+    count_in_context,
     count_missing,
     count_usable,
     extended_tokenizers,
@@ -35,6 +38,8 @@ from nmtlab.text.segmentation.tags import (
 )
 from nmtlab.text.segmentation.tokenizers import MAX_TOKENS
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+
+T = TypeVar("T", bound=int | str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +83,8 @@ class Pipeline:
     ) -> "Pipeline":
         """Learn from the training pairs of all corpora; the same text gives the same pipeline.
 
+        Sentences are learned and counted alone, whether or not they are read in context.
+
         Args:
             also: further corpora from which subwords are learned; their types are not counted.
             parent: pipeline whose subwords are reused, extended by a type for each letter that they lack; words are not
@@ -90,8 +97,9 @@ class Pipeline:
         """
         _check_learned(settings, parent, suggestions is not None)
         reused = parent if settings.segmentation != "word" else None
-        noted = NOTE_TAGS if settings.annotate else ()
-        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *noted)
+        corpora = tuple(replace(corpus, context=False) for corpus in corpora)
+        special = (*(NOTE_TAGS if settings.annotate else ()), *((SEPARATOR,) if settings.context else ()))
+        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *special)
         tags = dict.fromkeys(reused.source.vocabulary.tags if reused else needed, 0)
         usable = sum(count_usable(settings, corpus) for corpus in also)
         for corpus in corpora:
@@ -110,6 +118,8 @@ class Pipeline:
         if settings.length_bins:
             edges, pairs_of_bins = length_bins(settings, corpora, tokenizers, reused.length_edges if reused else ())
             tags |= dict(zip(length_tags(settings.length_bins), pairs_of_bins, strict=True))
+        if settings.context:
+            tags[SEPARATOR] = count_in_context(settings, corpora)
         vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
         sources = tuple(dict.fromkeys(code for corpus in corpora for code in corpus.sources))
         targets = tuple(dict.fromkeys(corpus.target for corpus in corpora))
@@ -295,6 +305,9 @@ class Pipeline:
     def encode_source(self, lines: Sequence[str], language: str = "", origin: str = "") -> list[list[int]]:
         """Return the ids of source sentences, their tags first and EOS last; a blank line is EOS alone.
 
+        With `text.context`, what is before a separator in a line is the sentence's context, which is cut from the left
+        where it is too long with the sentence (`max_subwords`, or else `MAX_TOKENS`); a line without one has no context.
+
         Args:
             lines: plain text.
             language: target language; the one in use if not given.
@@ -306,7 +319,10 @@ class Pipeline:
         """
         if self.settings.segmentation == "imported":
             self._check_untagged(lines)
-        return _short_enough(self.source.encode(lines, self._tags(language, origin)), lines)
+        tags = self._tags(language, origin)
+        apart = [self._apart(line) for line in lines]
+        encoded = _short_enough(self.source.encode([sentence for _, sentence in apart], tags), lines)
+        return self._after(apart, encoded, len(tags)) if self.settings.context else encoded
 
     def encode_pairs(
         self,
@@ -371,18 +387,19 @@ class Pipeline:
     def source_pieces(self, text: str, language: str = "") -> list[str]:
         """Return the tags and pieces of a source sentence as written, one per id but EOS."""
         tags = self._tags(language)
-        pieces = self.source.split(text, len(tags))
-        return [*tags, *pieces] if pieces else []
+        pieces = self.source.split(self._apart(text)[1], len(tags))
+        return [*tags, *self._context_pieces(text, len(tags) + len(pieces)), *pieces] if pieces else []
 
     def source_words(self, text: str, language: str = "") -> tuple[list[str], list[int]]:
         """Return the words of a source sentence as written, and the index of each piece's word.
 
-        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags belong to no word and
-        have index -1; a note belongs to the word that it explains.
+        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags, and the context, belong
+        to no word and have index -1; a note belongs to the word that it explains.
         """
         tags = self._tags(language)
-        words, indices = self.source.words(text, len(tags))
-        return words, [*([-1] * len(tags)), *indices] if indices else []
+        words, indices = self.source.words(self._apart(text)[1], len(tags))
+        before = [*tags, *self._context_pieces(text, len(tags) + len(indices))]
+        return words, [*([-1] * len(before)), *indices] if indices else []
 
     def words_of_sources(self, texts: Sequence[str], language: str = "") -> tuple[list[str], list[int]]:
         """Return the words of the sentences of all sources, and the index of the word of each token but the last EOS.
@@ -433,6 +450,29 @@ class Pipeline:
         if (missing := self.missing_source) is None:
             raise RunError(f"{len(encoded)} sources, and the run reads one", "choose a run with corpus.also_sources")
         return [[ids if len(ids) > 1 else [missing, EOS] for ids in side] for side in encoded]
+
+    def _apart(self, line: str) -> tuple[str, str]:
+        """Return the context of a line, blank for none, and its sentence."""
+        return apart(line) if self.settings.context else ("", line)
+
+    def _after(self, apart: Sequence[tuple[str, str]], encoded: list[list[int]], place: int) -> list[list[int]]:
+        """Return the ids of sentences with those of their contexts, and a separator, from `place` on, after the tags."""
+        (separator,) = self.source.vocabulary.tag_ids([SEPARATOR])
+        found = []
+        for context, ids in zip(self.source.encode([before for before, _ in apart]), encoded, strict=True):
+            kept = self._kept(context[:-1], separator, len(ids) - 1) if len(ids) > 1 else []
+            found.append([*ids[:place], *kept, *ids[place:]])
+        return found
+
+    def _context_pieces(self, line: str, others: int) -> list[str]:
+        """Return the pieces of a line's context as written, as many as fit beside so many others, and the separator."""
+        return self._kept(self.source.split(context), SEPARATOR, others) if (context := self._apart(line)[0]) else []
+
+    def _kept(self, context: Sequence[T], separator: T, others: int) -> list[T]:
+        """Return the last tokens of a context that fit beside so many others, and the separator; nothing if none fits."""
+        room = (self.settings.max_subwords or MAX_TOKENS) - others - 1
+        kept = context[max(0, len(context) - room) :] if room > 0 else ()
+        return [*kept, separator] if kept else []
 
     def _tags(self, language: str, origin: str = "") -> list[str]:
         """Return the tags of a source sentence to be translated into `language`."""
@@ -485,6 +525,8 @@ def _check_reused(settings: TextSettings, parent: "Pipeline") -> None:
     if "byte" in kinds and kinds[0] != kinds[1]:
         problem = f"text.segmentation = {kinds[0]!r}: a child has its parent's types, which are of {kinds[1]!r}"
         raise RecipeError(problem, f"set it to {kinds[1]}")
+    if ours.context != theirs.context:
+        raise RecipeError(f"text.context = {ours.context}: the parent has {theirs.context}", "choose the same")
     if ours.length_bins != theirs.length_bins:
         problem = f"text.length_bins = {ours.length_bins}: the parent has {theirs.length_bins} length tokens"
         raise RecipeError(problem, f"set it to {theirs.length_bins}")
