@@ -113,7 +113,8 @@ def back_translate(
 
     Raises:
         CorpusError: as `write_translated`.
-        RunError: the run has no weights, reads several sources, or sentences in context; or it is phrase-based, and is to be sampled from.
+        RunError: the run has no weights, reads several sources, or sentences in context; or it is phrase-based, and is
+            to be sampled from.
     """
     if run.recipe.corpus.also_sources:
         raise RunError(

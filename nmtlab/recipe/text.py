@@ -98,9 +98,9 @@ class TextSettings(Section):
         for field, given in (("target_tag 'own'", self.target_tag == "own"), ("tag_form", self.tag_form != "<2{}>")):
             if given and self.segmentation != "imported":
                 raise ValueError(f"{field} is for imported models; leave it out")
-        for field, given in (("annotate", self.annotate), ("context", self.context)):
-            if self.length_bins and given:
-                raise ValueError(f"length_bins counts source tokens, to which {field} adds; leave one of them out")
+        if self.length_bins and (self.annotate or self.context):
+            adding = "annotate" if self.annotate else "context"
+            raise ValueError(f"length_bins counts source tokens, to which {adding} adds; leave one of them out")
         if self.context and self.annotate:
             raise ValueError("annotate writes notes in a sentence alone, and context puts one before it; leave one out")
         if problem := self._annotation_problem():

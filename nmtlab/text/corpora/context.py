@@ -22,8 +22,13 @@ def in_context(lines: Iterable[str], documents: Iterable[str]) -> Iterator[str]:
     for line, document in zip(lines, documents, strict=True):
         sentence = line.replace(SEPARATOR, "< sep >")
         previous = before.get(document, "")
-        yield sentence if is_blank(previous) or is_blank(line) else f"{previous} {SEPARATOR} {sentence}"
+        yield joined(previous, sentence)
         before[document] = sentence
+
+
+def joined(before: str, sentence: str) -> str:
+    """Return a sentence after the one before it, if neither is blank; otherwise the sentence alone."""
+    return sentence if is_blank(before) or is_blank(sentence) else f"{before} {SEPARATOR} {sentence}"
 
 
 def apart(line: str) -> tuple[str, str]:

@@ -305,8 +305,8 @@ class Pipeline:
     def encode_source(self, lines: Sequence[str], language: str = "", origin: str = "") -> list[list[int]]:
         """Return the ids of source sentences, their tags first and EOS last; a blank line is EOS alone.
 
-        With `text.context`, what is before a separator in a line is the sentence's context, which is cut from the left
-        where it is too long with the sentence (`max_subwords`, or else `MAX_TOKENS`); a line without one has no context.
+        With `text.context`, what a line has before a separator is the context of its sentence. It is cut from the left
+        where both are too long together, for `max_subwords` or else `MAX_TOKENS`.
 
         Args:
             lines: plain text.
@@ -323,6 +323,11 @@ class Pipeline:
         apart = [self._apart(line) for line in lines]
         encoded = _short_enough(self.source.encode([sentence for _, sentence in apart], tags), lines)
         return self._after(apart, encoded, len(tags)) if self.settings.context else encoded
+
+    def tokens_before(self, ids: Sequence[int]) -> int:
+        """Return how many of the ids of a source are before the end of its context, 0 without one."""
+        numbers = self.source.vocabulary.tag_ids([SEPARATOR]) if self.settings.context else []
+        return next((place for place, number in enumerate(ids, start=1) if number in numbers), 0)
 
     def encode_pairs(
         self,
@@ -393,8 +398,8 @@ class Pipeline:
     def source_words(self, text: str, language: str = "") -> tuple[list[str], list[int]]:
         """Return the words of a source sentence as written, and the index of each piece's word.
 
-        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags, and the context, belong
-        to no word and have index -1; a note belongs to the word that it explains.
+        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags and context belong to
+        no word and have index -1; a note belongs to the word that it explains.
         """
         tags = self._tags(language)
         words, indices = self.source.words(self._apart(text)[1], len(tags))
@@ -456,7 +461,7 @@ class Pipeline:
         return apart(line) if self.settings.context else ("", line)
 
     def _after(self, apart: Sequence[tuple[str, str]], encoded: list[list[int]], place: int) -> list[list[int]]:
-        """Return the ids of sentences with those of their contexts, and a separator, from `place` on, after the tags."""
+        """Return the ids of sentences with those of their contexts and a separator at a `place`, after the tags."""
         (separator,) = self.source.vocabulary.tag_ids([SEPARATOR])
         found = []
         for context, ids in zip(self.source.encode([before for before, _ in apart]), encoded, strict=True):
@@ -469,7 +474,7 @@ class Pipeline:
         return self._kept(self.source.split(context), SEPARATOR, others) if (context := self._apart(line)[0]) else []
 
     def _kept(self, context: Sequence[T], separator: T, others: int) -> list[T]:
-        """Return the last tokens of a context that fit beside so many others, and the separator; nothing if none fits."""
+        """Return the last tokens of a context that fit beside so many others, and the separator; none if none fits."""
         room = (self.settings.max_subwords or MAX_TOKENS) - others - 1
         kept = context[max(0, len(context) - room) :] if room > 0 else ()
         return [*kept, separator] if kept else []
