@@ -9,12 +9,12 @@ from support.weights import same_weights
 from nmtlab.analysis.access.needs import ALONE, unmet
 from nmtlab.analysis.access.scoring import run_perplexity
 from nmtlab.analysis.access.translations import stored_translations, translations
-from nmtlab.analysis.attention.confidence import CONFIDENCE
 from nmtlab.analysis.attention.focus import BEFORE, FOCUS, words_by_mass
 from nmtlab.analysis.attention.shift import SHIFT
 from nmtlab.analysis.attention.weights import attention
 from nmtlab.analysis.comparison.documents import ADAPTATION
 from nmtlab.analysis.search.calibration import CALIBRATION
+from nmtlab.analysis.states.projection import STATE_PROJECTION
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.interchange.export import export_model
 from nmtlab.runs.run import Run
@@ -103,9 +103,9 @@ def test_the_mass_on_the_sentence_before_is_that_of_its_tokens(run, corpus):
 
 
 def test_analyses_of_texts_see_the_context_or_say_that_they_cannot(run, corpus):
-    assert unmet(run, CONFIDENCE.needs) is ALONE
+    assert unmet(run, STATE_PROJECTION.needs) is ALONE
     with pytest.raises(RunError, match="sentences alone"):
-        CONFIDENCE.of(run, corpus=corpus, part="dev")
+        STATE_PROJECTION.of(run, corpus=corpus, split="dev")
     links = [frozenset()] * corpus.count("dev")
     found = SHIFT.of(run, corpus=corpus, split="dev", links=links)
     words = [len(line.split()) for line in corpus.lines("dev", "de")]
