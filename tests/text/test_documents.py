@@ -164,7 +164,7 @@ def test_a_corpus_of_unsaid_subjects_has_documents_in_all_splits_and_in_every_la
         for code in ("qaa", "qab")
     ]
     assert made[0].check() == SIZES
-    assert [list(one.lines("train", "en")) for one in made][0] == list(made[1].lines("train", "en"))
+    assert list(made[0].lines("train", "en")) == list(made[1].lines("train", "en"))
     assert max(Counter(made[0].documents("train")).values()) > 1
     with pytest.raises(CorpusError, match="document is 1"):
         write_corpus(tmp_path / "one", ["qaa"], SETTINGS, **SIZES, document=1, unsaid_subjects=True)

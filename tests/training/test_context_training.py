@@ -11,7 +11,7 @@ from nmtlab.analysis.access.scoring import run_perplexity
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.attention.focus import BEFORE, FOCUS, words_by_mass
 from nmtlab.analysis.attention.shift import SHIFT
-from nmtlab.analysis.attention.weights import attention
+from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.comparison.documents import ADAPTATION
 from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.analysis.states.projection import STATE_PROJECTION
@@ -83,6 +83,8 @@ def test_a_heat_map_has_the_context_and_the_separator(run):
     pieces = weights.drop_duplicates("source_position").set_index("source_position")
     assert pieces["source_piece"].tolist() == ["ein", "hund", SEPARATOR, "ein", "kind", "</s>"]
     assert pieces["segment"].tolist() == [1, 1, 1, 0, 0, 0]
+    (line,) = [trace for trace in attention_figure(weights.assign(run="one")).data if trace.name == "next source"]
+    assert line.x[0] == 2.5
     assert set(attention(open_model(run), "ein kind")["segment"]) == {0}
 
 
@@ -125,5 +127,5 @@ def test_a_text_without_documents_is_named_and_it_is_not_exported(run, tiny_corp
         translations(run, tiny_corpus, "test")
     with pytest.raises(CorpusError, match=r"tiny: no dev\.documents"):
         train("without", tiny_recipe.with_changes(_CHANGES), tiny_corpus, workspace)
-    with pytest.raises(RunError, match="text.context"):
+    with pytest.raises(RunError, match="context = 1"):
         export_model(run, "huggingface", tmp_path / "out")
