@@ -113,12 +113,16 @@ def back_translate(
 
     Raises:
         CorpusError: as `write_translated`.
-        RunError: the run has no weights or reads several sources; or it is phrase-based, and is to be sampled from.
+        RunError: the run has no weights, reads several sources, or sentences in context; or it is phrase-based, and is
+            to be sampled from.
     """
     if run.recipe.corpus.also_sources:
         raise RunError(
             f"run {run.name!r}: it reads several sources, and the text has one", "choose a run of one source"
         )
+    if run.recipe.text.context:
+        problem = f"run {run.name!r}: it reads sentences in context, and the text has no documents"
+        raise RunError(problem, "choose a run with text.context = 0")
     _check_language(run.name, run.direction, text)
     made_by = {"run": run.name, "weights": run.checkpoints.original_digest}
     system = system or open_system(run, settings.search, machine=machine)

@@ -178,7 +178,7 @@ class Translator(Generic[ModelT]):
         """Translate lines; a blank one stays blank.
 
         Args:
-            lines: plain text, one sentence per line.
+            lines: plain text, one sentence per line; with `text.context`, after the sentence before (`in_context`).
             n_best: how many translations of each to return, at most the beam size.
             on_progress: called with the number of lines just finished.
             search: replaces that of the settings, and decides how many translations are returned; on a CPU with several

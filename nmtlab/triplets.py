@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtlab.analysis.access.needs import ONE_SOURCE, check_needs, in_direction
+from nmtlab.analysis.access.needs import ALONE, ONE_SOURCE, check_needs, in_direction
 from nmtlab.errors import CorpusError
 from nmtlab.languages import machine_code
 from nmtlab.recipe.machine import MachineSettings
@@ -56,10 +56,10 @@ def translated_triplets(
 
     Raises:
         CorpusError: the corpus was trained on, or nothing is left of a split; `folder` exists; the text cannot be read.
-        RunError: the run has no weights, or reads several sources.
+        RunError: the run has no weights, or reads several sources, or sentences in context.
     """
     run = in_direction(run, corpus)
-    check_needs(run, (ONE_SOURCE,))
+    check_needs(run, (ONE_SOURCE, ALONE))
     system = open_system(run, machine=machine)
     seen, known = _trained_on(run, corpus, workspace)
     origin = {"run": run.name, "weights": run.checkpoints.original_digest, "pipeline": run.pipeline.checksum()}

@@ -29,6 +29,14 @@ def make(
     document: Annotated[
         int, typer.Option(min=0, help="Pairs in each document of dev and test, in which three nouns are new; 0: none.")
     ] = 0,
+    unsaid_subjects: Annotated[
+        bool,
+        typer.Option(
+            "--unsaid-subjects",
+            help="Other documents, in train too, of at most --document pairs: the source leaves out a subject that is "
+            "the object of the sentence before, so that only this tells it.",
+        ),
+    ] = False,
 ) -> None:
     """Generate a corpus of artificial languages, with gold alignments, lexicon and names.
 
@@ -47,7 +55,10 @@ def make(
         sound_changes=sound_changes,
         order=order,
     )
-    write_corpus(folder, languages, settings, train=train, dev=dev, test=test, start=start, document=document)
+    write_corpus(
+        folder, languages, settings, train=train, dev=dev, test=test, start=start, document=document,
+        unsaid_subjects=unsaid_subjects,
+    )  # fmt: skip
     for code in languages:
         print(f"{name}: {code} is {FAMILY[code].name}; {train:,} pairs to train, {dev:,} dev, {test:,} test")
     print(f"next: nmtlab train {name} --source {languages[0]} --target en")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nmtlab.analysis.access.needs import DECODING, check_needs, overlap_warning
+from nmtlab.analysis.access.needs import ALONE, DECODING, check_needs, overlap_warning
 from nmtlab.analysis.access.texts import corpus_of
 from nmtlab.analysis.comparison.files import ScoredText, code_of_file, text_of_split
 from nmtlab.cli.answer import Answer, Json, Part, print_answer
@@ -133,7 +133,7 @@ def rerank(
     opened = open_run(run, workspace)
     back, second, alone = (open_run(name, workspace) if name else None for name in (channel, with_, blank))
     opened, text = open_text(opened, workspace, corpus, source, target)
-    check_needs(opened, DECODING)
+    check_needs(opened, (*DECODING, ALONE))
     recipe = run_recipe(opened.recipe, set_, threads, beam)
     scored = text_of_split(text, split)
     more = {

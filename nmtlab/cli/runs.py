@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from nmtlab.analysis.access.needs import NEURAL, ONE_SOURCE, check_needs
+from nmtlab.analysis.access.needs import ALONE, NEURAL, ONE_SOURCE, check_needs
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.options import Threads, check_belongs, open_text, run_recipe
@@ -289,7 +289,7 @@ def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     """
     workspace = Workspace.find()
     run = open_run(name, workspace)
-    check_needs(run, [NEURAL, ONE_SOURCE])
+    check_needs(run, [NEURAL, ONE_SOURCE, ALONE])
 
     from nmtlab.search.shortlist import Shortlist  # after the name is checked: they load torch
     from nmtlab.training.lexicon import align_run

@@ -24,8 +24,9 @@ from nmtlab.cli.translated import AlignedBy, Fields, link_fields, token_fields, 
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
+from nmtlab.text.corpora.context import in_context
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
-from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.lines import is_blank, write_lines
 from nmtlab.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -74,6 +75,14 @@ def translate(
             metavar="FILE",
             help="Text in the next source language, one line per line of the text, of a run of several; a blank line "
             "is a missing sentence; repeatable.",
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the id of the document of each line, for a run that reads each sentence after the one before "
+            "it. (default: the text is one document)",
+            show_default=False,
         ),
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
@@ -184,6 +193,7 @@ def translate(
         raise RecipeError(problem, f"add --beam {n_best} or more")
     lines = read_text(input)
     sources = [_by_line(path, lines, "sentence") for path in also]
+    read = _as_read(opened, lines, documents)
     which: Which = "last" if last else "best"
 
     from nmtlab.interchange.engine import choose_engine
@@ -213,16 +223,16 @@ def translate(
     elif groups:
         more["search"] = Diverse(recipe.search, groups, 0.5 if strength is None else strength)
     with sentence_bar(len(lines)) as bar:
-        found = system.translate(lines, n_best, on_progress=bar.update, **more)
+        found = system.translate(read, n_best, on_progress=bar.update, **more)
     if mbr:
         found = [least_risk(drawn, n_best) for drawn in found]
     if system.pipeline.left_out:
         print(system.pipeline.left_out, file=sys.stderr)
     if missing := opened.recipe.corpus.also_sources[len(also) :]:
         print(f"without --also-source: <NULL> for every sentence of {', '.join(missing)}", file=sys.stderr)
-    links = [link_fields(system, lines, found, text)] if alignments else []
+    links = [link_fields(system, read, found, text)] if alignments else []
     if as_json:
-        tokens = [token_fields(system, lines, found, top, sources)] if token_scores or top else []
+        tokens = [token_fields(system, read, found, top, sources)] if token_scores or top else []
         shown = [in_json(line) for line in translated_lines(lines, found, choice.engine, *tokens, *links)]
     else:
         shown = _table(found, scores, *links)
@@ -282,6 +292,19 @@ def _by_line(path: Path, lines: list[str], what: str) -> list[str]:
         problem = f"{path}: {len(given):,} lines, but the text has {len(lines):,}"
         raise NmtlabError(problem, f"give one line per line of the text, empty for no {what}")
     return given
+
+
+def _as_read(run: Run, lines: list[str], documents: Path | None) -> list[str]:
+    """Return the lines as a run reads them: in context, or alone."""
+    if not run.recipe.text.context:
+        if documents:
+            problem = f"--documents: run {run.name!r} reads each sentence alone"
+            raise RunError(problem, "leave it out, or choose a run with text.context = 1")
+        return lines
+    ids = _by_line(documents, lines, "document") if documents else [""] * len(lines)
+    if documents and (blank := next((n for n, one in enumerate(ids, start=1) if is_blank(one)), 0)):
+        raise NmtlabError(f"{documents}, line {blank}: blank", "give the id of the line's document")
+    return list(in_context(lines, ids))
 
 
 def _phrases(row: str) -> list[str]:

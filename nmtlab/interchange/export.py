@@ -54,6 +54,9 @@ def export_model(
     if run.recipe.text.length_bins:
         problem = "text.length_bins: other programs would leave out the length token before each source"
         raise RunError(f"run {run.name!r}: {problem}", "choose a run without length tokens")
+    if run.recipe.text.context:
+        problem = "text.context = 1: other programs would leave out the sentence before each source"
+        raise RunError(f"run {run.name!r}: {problem}", "choose a run with context = 0")
     if run.recipe.text.annotate:
         problem = f"text.annotate = {run.recipe.text.annotate}: other programs would leave rare words without notes"
         raise RunError(f"run {run.name!r}: {problem}", "choose a run with annotate = 0")

@@ -102,7 +102,9 @@ class Recipe(Section):
                 "model.lora_base 'bf16' saves no memory with machine.precision 'fp32', which copies each matrix; "
                 "set machine.precision to 'bf16'"
             )
-        problems = _going_on_problem, _risk_problem, _guided_problem, _sources_problem, _blank_problem
+        problems = (
+            _going_on_problem, _risk_problem, _guided_problem, _sources_problem, _blank_problem, _context_problem,
+        )  # fmt: skip
         if problem := next((problem for one in problems if (problem := one(self))), ""):
             raise ValueError(problem)
         one_table = self.text.joint and getattr(self.model, "shared_embeddings", False)
@@ -266,6 +268,22 @@ def _blank_problem(recipe: Recipe) -> str:
     }  # fmt: skip
     if other := next((name for name, is_set in reading.items() if is_set), ""):
         return f"{field}: {other} reads source words; leave one of them out"
+    return ""
+
+
+def _context_problem(recipe: Recipe) -> str:
+    """Return why a recipe cannot read sentences in context; empty if it can, or need not."""
+    if not recipe.text.context:
+        return ""
+    if not recipe.model.neural:
+        return "text.context is for neural models alone; leave it out"
+    of_sentences = {
+        "corpus.also_sources": any(corpus.also_sources for corpus in recipe.corpora),
+        "model.lexicon 'table'": recipe.model.lexical_table, "model.grammar": recipe.model.selects_heads,
+        "model.plan_length": recipe.model.plans_length, "training.guided_attention": recipe.training.guided_attention,
+    }  # fmt: skip
+    if other := next((name for name, is_set in of_sentences.items() if is_set), ""):
+        return f"text.context: {other} is of a sentence alone; leave one of them out"
     return ""
 
 

@@ -61,6 +61,9 @@ class TextSettings(Section):
     length_bins: int = Field(0, ge=0, le=100)
     """Tokens before the source for so many ratios of target to source length, equally frequent (0: none; 10 usual)."""
 
+    context: int = Field(0, ge=0, le=1)
+    """Sentences of its document before each source, which begins with them and <sep> (0: none; 1: the previous one)."""
+
     annotate: int = Field(0, ge=0, le=1_000_000)
     """Write a suggested translation beside source words seen fewer times than this in training (0: beside none)."""
 
@@ -88,13 +91,18 @@ class TextSettings(Section):
             raise ValueError("an imported model writes from left to right; leave reversed_target out")
         if self.segmentation == "imported" and self.length_bins:
             raise ValueError("an imported model has no length tokens; leave length_bins out")
+        if self.segmentation == "imported" and self.context:
+            raise ValueError("an imported model has no <sep>; leave context out")
         if self.length_bins == 1:
             raise ValueError("length_bins = 1 tells nothing of length; set it to 2 or more, or to 0")
         for field, given in (("target_tag 'own'", self.target_tag == "own"), ("tag_form", self.tag_form != "<2{}>")):
             if given and self.segmentation != "imported":
                 raise ValueError(f"{field} is for imported models; leave it out")
-        if self.length_bins and self.annotate:
-            raise ValueError("length_bins counts source tokens, to which annotate adds; leave one of them out")
+        if self.length_bins and (self.annotate or self.context):
+            adding = "annotate" if self.annotate else "context"
+            raise ValueError(f"length_bins counts source tokens, to which {adding} adds; leave one of them out")
+        if self.context and self.annotate:
+            raise ValueError("annotate writes notes in a sentence alone, and context puts one before it; leave one out")
         if problem := self._annotation_problem():
             raise ValueError(problem)
         return self

@@ -299,6 +299,9 @@ def _add_weights(folder: Path, run: Run) -> None:
 
 
 def _add_sentences(folder: Path, run: Run, sentences: ParallelCorpus) -> None:
+    if run.recipe.text.context:
+        problem = f"run {run.name!r}: it reads sentences in context, and a sample of them has none"
+        raise RunError(problem, "pack it without sentences")
     languages = run.recipe.corpus
     if (sentences.source, sentences.target) != (languages.source, languages.target):
         raise CorpusError(

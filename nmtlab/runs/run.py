@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,10 @@ class Run:
         view.__dict__.pop("pipeline", None)
         view._direction = None if (source, target) == self.directions[0] else (source, target)
         return view
+
+    def as_read(self, corpus: ParallelCorpus) -> ParallelCorpus:
+        """Return a corpus with its sources as the run reads them: in context, or alone."""
+        return replace(corpus, context=bool(self.recipe.text.context))
 
     @cached_property
     def pipeline(self) -> Pipeline:

@@ -65,6 +65,9 @@ def check_same_text(run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequ
                 "train a new run, or resume it on the corpus it was started on",
             )
         raise RunError(f"run {run.name!r}: started on other text", "resume it on the corpus it was started on")
+    documents = [corpus.documents_checksum() for corpus in corpora if corpus.context]
+    if documents != run.environment.get("documents", []):
+        raise RunError(f"run {run.name!r}: started on other documents", "give the text those it was started on")
 
 
 def resumed_recipe(run: Run, machine: MachineSettings) -> Recipe:

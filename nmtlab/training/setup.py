@@ -307,6 +307,8 @@ def _create(
     if teacher:
         check_teacher(teacher, pipeline)
         facts = {**facts, "teacher": teacher.checkpoints.digest}
+    if recipe.text.context:
+        facts = {**facts, "documents": [corpus.documents_checksum() for corpus in trained]}
     Run.create(folder, recipe, facts, pipeline, lambda unfinished: table.save(unfinished / TABLE) if table else None)
 
 
@@ -344,7 +346,10 @@ def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -
         blank = named.blank_source
         way = (named.source or corpus.source, named.target or corpus.target) if blank else (named.source, named.target)
         opened.append(ParallelCorpus.open(folder, *way, named.weight, named.origin, blank))
-    return [replace(text, also=_also_sources(text, named)) for text, named in zip(opened, recipe.corpora, strict=True)]
+    return [
+        replace(text, also=_also_sources(text, named), context=bool(recipe.text.context) and not named.vocabulary_only)
+        for text, named in zip(opened, recipe.corpora, strict=True)
+    ]
 
 
 def _also_sources(corpus: ParallelCorpus, named: CorpusSettings) -> tuple[str, ...]:

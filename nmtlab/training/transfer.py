@@ -243,7 +243,8 @@ def text_of(run: Run, workspace: Workspace, purpose: str, instead: str) -> list[
         if text is None:
             problem = f"{purpose} needs the text of {run.name!r}, {named.name}: it is not here as it was"
             raise RunError(problem, f"import it under that name, or {instead}")
-        texts.append(replace(text, weight=named.weight, origin=named.origin))
+        context = bool(run.recipe.text.context)
+        texts.append(replace(text, weight=named.weight, origin=named.origin, context=context))
     return texts
 
 

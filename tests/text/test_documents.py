@@ -1,11 +1,13 @@
 """Which document each line of a corpus is from."""
 
+from collections import Counter
+
 import pytest
 
 from nmtlab.errors import CorpusError
 from nmtlab.text.artificial import ArtificialLanguage, ArtificialSettings, write_corpus
 from nmtlab.text.artificial.grammar import BLOCK
-from nmtlab.text.artificial.language import NEW_NOUNS
+from nmtlab.text.artificial.language import NEW_NOUNS, ArtificialPair
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.noise.adding import add_noise
 
@@ -124,3 +126,45 @@ def test_the_gold_links_of_new_nouns_are_right(grown):
                 assert source.split()[s].lower().startswith(stem)
                 found += 1
     assert found > 20
+
+
+def test_an_unsaid_subject_is_the_object_of_the_sentence_before_and_of_no_other_source():
+    language = ArtificialLanguage("qaa", ArtificialSettings(vocabulary=100, names=5))
+    plain = list(language.pairs(600, split="train"))
+    connected = list(language.connected(600, 3, split="train"))
+    assert sorted(pair.target for _, pair in connected) == sorted(pair.target for pair in plain)
+    said = {pair.target: pair for pair in plain}
+    before: dict[int, ArtificialPair] = {}
+    unsaid = 0
+    for number, pair in connected:
+        alone = said[pair.target]
+        if previous := before.get(number):
+            unsaid += 1
+            (left_out,) = (Counter(alone.source.lower().split()) - Counter(pair.source.lower().split())).elements()
+            subject = {alone.target.split()[j] for i, j in alone.links if alone.source.lower().split()[i] == left_out}
+            english = {word.lower() for word in previous.target.split()}
+            assert {word.lower() for word in subject} & english
+        else:
+            assert pair == alone
+        before[number] = pair
+    assert unsaid > 60
+    sizes = Counter(number for number, _ in connected)
+    assert max(sizes.values()) == 3
+    assert list(sizes) == sorted(sizes)
+
+
+def test_a_corpus_of_unsaid_subjects_has_documents_in_all_splits_and_in_every_language(tmp_path):
+    write_corpus(tmp_path / "made", ["qaa", "qab"], SETTINGS, **SIZES, document=3, unsaid_subjects=True)
+    made = [
+        ParallelCorpus.open(
+            tmp_path / "made",
+            code,
+            "en",
+        )
+        for code in ("qaa", "qab")
+    ]
+    assert made[0].check() == SIZES
+    assert list(made[0].lines("train", "en")) == list(made[1].lines("train", "en"))
+    assert max(Counter(made[0].documents("train")).values()) > 1
+    with pytest.raises(CorpusError, match="document is 1"):
+        write_corpus(tmp_path / "one", ["qaa"], SETTINGS, **SIZES, document=1, unsaid_subjects=True)

@@ -25,7 +25,7 @@ import plotly.graph_objects as go
 
 import nmtlab
 from nmtlab.analysis.access.metric import Metric
-from nmtlab.analysis.access.needs import ONE_SOURCE, Need, check_needs, unmet
+from nmtlab.analysis.access.needs import ALONE, ONE_SOURCE, Need, check_needs, unmet
 from nmtlab.errors import RunError
 from nmtlab.figures.view import Numbers, View
 from nmtlab.recipe import MachineSettings, SearchSettings
@@ -35,7 +35,8 @@ from nmtlab.runs.log import append_lines
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 
-_OF_TEXT = {"corpus", "corpora", "source", "sentence"}
+_CORPORA = {"corpus", "corpora"}
+_OF_TEXT = {*_CORPORA, "source", "sentence"}
 """Arguments of analyses that read text."""
 
 
@@ -62,6 +63,8 @@ class Analysis:
         follows: arguments of `compute` that follow from the run unless they are given, each with how to find it.
         several_sources: whether it reads all sources of a run that has several; an analysis of text that does not
             needs a run of one.
+        in_context: whether it reads a corpus as the run does that reads each sentence after the one before it; an
+            analysis of corpora that does not needs a run that reads them alone.
     """
 
     question: str
@@ -79,11 +82,13 @@ class Analysis:
     metrics: tuple[Metric, ...] = ()
     follows: tuple[tuple[str, Callable[[Run], Any]], ...] = ()
     several_sources: bool = False
+    in_context: bool = False
 
     def __post_init__(self) -> None:
-        of_text = not _OF_TEXT.isdisjoint(inspect.signature(self.compute).parameters)
-        if of_text and not self.several_sources and ONE_SOURCE not in self.needs:
-            object.__setattr__(self, "needs", (*self.needs, ONE_SOURCE))
+        arguments = inspect.signature(self.compute).parameters
+        of_one = not _OF_TEXT.isdisjoint(arguments) and not self.several_sources and ONE_SOURCE not in self.needs
+        alone = not _CORPORA.isdisjoint(arguments) and not self.in_context
+        object.__setattr__(self, "needs", (*self.needs, *[ONE_SOURCE] * of_one, *[ALONE] * alone))
 
     @property
     def key(self) -> str:
@@ -113,7 +118,7 @@ class Analysis:
                 the run has.
             RunError: the run lacks what is needed; the stored answer is damaged; or another process is computing it.
         """
-        run = _in_direction(run, arguments)
+        run, arguments = _as_read(run, arguments)
         for name, find in self.follows:
             if name not in arguments:
                 if (kept := self.any_stored(run, **arguments)) is not None:
@@ -135,7 +140,7 @@ class Analysis:
 
         Arguments and errors as of `of`.
         """
-        run = _in_direction(run, arguments)
+        run, arguments = _as_read(run, arguments)
         question = self._question(run, {"start": 0, **arguments})
         if not self._stored(run, question):
             check_needs(run, self.needs)
@@ -147,7 +152,7 @@ class Analysis:
         Raises:
             RunError: the stored answer is damaged.
         """
-        run = _in_direction(run, arguments)
+        run, arguments = _as_read(run, arguments)
         start = {"start": 0} if inspect.isgeneratorfunction(self.compute) else {}
         stored = self._stored(run, self._question(run, {**start, **arguments}))
         return stored.frame() if stored else None
@@ -160,7 +165,7 @@ class Analysis:
         Raises:
             RunError: the stored answer is damaged.
         """
-        run = _in_direction(run, arguments)
+        run, arguments = _as_read(run, arguments)
         defaults = _plain_defaults(self.compute)
         asked = {**defaults, **_plain_arguments({"split": defaults.get("split"), **arguments})}
         if "split" not in arguments:
@@ -307,10 +312,11 @@ def named(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[st
     return {name: value for name, value in arguments.items() if name in inspect.signature(function).parameters}
 
 
-def _in_direction(run: Run, arguments: Mapping[str, Any]) -> Run:
-    """Return a run in the direction of the first corpus among some arguments, if there is one that it translates."""
-    corpora = (value for value in arguments.values() if isinstance(value, ParallelCorpus))
-    return next((run.directed(*c.direction) for c in corpora if run.translates(*c.direction)), run)
+def _as_read(run: Run, arguments: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
+    """Return a run in the direction of the first corpus that it translates, and the arguments with corpora as read."""
+    read = {name: run.as_read(one) if isinstance(one, ParallelCorpus) else one for name, one in arguments.items()}
+    corpora = (one for one in read.values() if isinstance(one, ParallelCorpus))
+    return next((run.directed(*c.direction) for c in corpora if run.translates(*c.direction)), run), read
 
 
 def _kept(run: Run, question: AnswerKey, frame: pd.DataFrame) -> pd.DataFrame:
@@ -352,7 +358,8 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
     """Return an argument as JSON, equal for arguments with equal answers."""
     if isinstance(value, ParallelCorpus):
         languages = f"{value.source}-{value.target}"
-        return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum()}
+        documents = {"documents": value.documents_checksum()} if value.context else {}
+        return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum(), **documents}
     if isinstance(value, Run):
         return {"weights": value.checkpoints.original_digest or value.checkpoints.digest}
     if isinstance(value, SearchSettings):

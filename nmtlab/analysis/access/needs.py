@@ -105,6 +105,12 @@ ONE_SOURCE = Need(
     "choose a run of one source",
     lambda run: not run.recipe.corpus.also_sources,
 )
+ALONE = Need(
+    "sentences in context",
+    "it reads each sentence after the one before it, and this is about sentences alone",
+    "choose a run with text.context = 0",
+    lambda run: not run.recipe.text.context,
+)
 DECODING = (NEURAL, WEIGHTS, ONE_SOURCE)
 """For all that decodes sentences of one source."""
 

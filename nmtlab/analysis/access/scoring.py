@@ -58,7 +58,7 @@ def run_perplexity(
     run: Run, corpus: ParallelCorpus, split: str, machine: MachineSettings | None = None
 ) -> tuple[float, int]:
     """Return the perplexity of a run's best checkpoint on a split, and how many reference tokens are scored as UNK."""
-    translator = open_model(in_direction(run, corpus), machine=machine)
+    translator, corpus = open_model(in_direction(run, corpus), machine=machine), run.as_read(corpus)
     source, target = (list(corpus.lines(split, language)) for language in corpus.direction)
     more = more_sources(run, corpus, split)
     return text_perplexity(translator.model, translator.pipeline, source, target, more)

@@ -43,12 +43,13 @@ def translations(
     """
     search = search or run.recipe.search
     run = in_direction(run, corpus)
-    source, more = list(corpus.lines(split, corpus.source)), more_sources(run, corpus, split)
-    facts = _facts(run, source, split, search, more=more)
+    source, read = _lines(run, corpus, split)
+    more = more_sources(run, corpus, split)
+    facts = _facts(run, source, split, search, more=more, read=read)
     if path := _stored(run, facts):
         on_progress(len(source))
         return list(read_lines(path))
-    found = open_system(run, search, machine=machine).translate(source, on_progress=on_progress, **_with_more(more))
+    found = open_system(run, search, machine=machine).translate(read, on_progress=on_progress, **_with_more(more))
     lines = [translation.text for translation in found]
     facts |= {
         "schema": SCHEMA,
@@ -69,11 +70,12 @@ def stored_translations(
     run: Run, corpus: ParallelCorpus, split: str, search: SearchSettings | None = None
 ) -> list[str] | None:
     """Return a run's stored translations of a split, None if there are none; arguments as for `translations`."""
-    source = list(corpus.lines(split, corpus.source))
-    if not run.translates(*corpus.direction):
+    known = not run.recipe.text.context or corpus.has_documents(split)
+    if not (known and run.translates(*corpus.direction)):
         return None
+    source, read = _lines(run, corpus, split)
     more = more_sources(run, corpus, split)
-    facts = _facts(run.directed(*corpus.direction), source, split, search or run.recipe.search, more=more)
+    facts = _facts(run.directed(*corpus.direction), source, split, search or run.recipe.search, more=more, read=read)
     path = _stored(run, facts)
     return list(read_lines(path)) if path else None
 
@@ -90,7 +92,9 @@ def translations_by_text(run: Run, split: str, made_by: str = "", corpus: str = 
     """
     wanted = _facts(run, [], split, run.recipe.search, made_by)
     found = [
-        (made, path) for made, path in run.notes.translations() if _decisive(made) | {"text": wanted["text"]} == wanted
+        (made, path)
+        for made, path in run.notes.translations()
+        if _decisive({**made, "context": ""}) | {"text": wanted["text"]} == wanted
     ]
     own = run.recipe.corpus.name
     return {
@@ -118,7 +122,7 @@ def store_translations(folder: Path, run: Run, split: str, source: list[str], li
 
 def source_digest(corpus: ParallelCorpus, split: str) -> str:
     """Return the digest of a split's source side, by which stored translations are found."""
-    return text_digest(list(corpus.lines(split, corpus.source)))
+    return text_digest(list(replace(corpus, context=False).lines(split, corpus.source)))
 
 
 def text_digest(lines: Sequence[str]) -> str:
@@ -136,6 +140,12 @@ def more_sources(run: Run, corpus: ParallelCorpus, split: str) -> list[list[str]
     return [[source for source, _ in pairs] for pairs in sides]
 
 
+def _lines(run: Run, corpus: ParallelCorpus, split: str) -> tuple[list[str], list[str]]:
+    """Return the source sentences of a split alone, and as a run reads them."""
+    alone, read = (list(one.lines(split, one.source)) for one in (replace(corpus, context=False), run.as_read(corpus)))
+    return alone, read
+
+
 def _with_more(more: list[list[str]]) -> dict[str, Any]:
     """Return the argument that only systems of several sources have."""
     return {"more": more} if more else {}
@@ -148,9 +158,11 @@ def _facts(
     search: SearchSettings,
     made_by: str = "",
     more: Sequence[Sequence[str]] = (),
+    read: Sequence[str] = (),
 ) -> dict[str, Any]:
     others = text_digest([text_digest(lines) for lines in more]) if more else ""
-    special = {"direction": run.other_direction, "made_by": made_by, "more_sources": others}
+    context = text_digest(read) if run.recipe.text.context and read else ""
+    special = {"direction": run.other_direction, "made_by": made_by, "more_sources": others, "context": context}
     given = {name: value for name, value in special.items() if value}
     return {"split": split, "text": text_digest(source), "search": search.decisive(), **given}
 
@@ -167,7 +179,7 @@ def _stored(run: Run, facts: dict[str, Any]) -> Path | None:
 def _decisive(made: dict[str, Any]) -> dict[str, Any]:
     """Return, of stored facts, those that `_facts` has."""
     search = SearchSettings(**migrate_section("search", made["search"], made.get("schema", 1))).decisive()
-    more = {name: made[name] for name in ("direction", "made_by", "more_sources") if made.get(name)}
+    more = {name: made[name] for name in ("direction", "made_by", "more_sources", "context") if made.get(name)}
     return {"split": made["split"], "text": made["text"], "search": search, **more}
 
 
@@ -186,6 +198,7 @@ TRANSLATED = Analysis(
     "How does a run translate a text, with the search of its recipe?",
     translated,
     several_sources=True,
+    in_context=True,
     metrics=(
         _bleu("dev-bleu", "dev BLEU", "dev"),  # Tables 3.4 and 3.8
         _bleu("test-bleu", "test BLEU", "test", ("en",)),  # thesis 3.2.5.3

@@ -2,6 +2,8 @@
 
 Of a target token i, the mass on a source is Σ_j α_ij over the tokens j of that source. The token is from a source with
 a mass above t, and from both if there is none; of two sources with masses α and 1 - α, from the second if α < 1 - t.
+
+The second source of a run that reads sentences in context is the sentence before, with the separator.
 """
 
 import math
@@ -17,6 +19,7 @@ from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS, Need, in_direction
 from nmtlab.analysis.access.translations import more_sources
 from nmtlab.analysis.attention.strips import strips
+from nmtlab.analysis.attention.weights import segments
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.theme import BELOW, COLOURS, dressed, plain, readable
 from nmtlab.figures.words import listed
@@ -38,13 +41,17 @@ PUBLISHED = {"src": 0.23, "mt": 0.45, BOTH: 0.31}
 
 _COLUMNS = ("line", "position", "piece", "source", "mass")
 
+BEFORE = "sentence before"
+"""Name of the context as a source."""
+
 SEVERAL = Need(
-    "one source", "it reads one source", "choose a run with corpus.also_sources",
-    lambda run: bool(run.recipe.corpus.also_sources),
+    "one source", "it reads one source", "choose a run with corpus.also_sources or text.context",
+    lambda run: bool(run.recipe.corpus.also_sources or run.recipe.text.context),
 )  # fmt: skip
 _JOINT = Need(
     "an attention to each source", "it has an attention to each source, whose weights add up to 1 in each",
-    "choose a run whose model.combine is joint, flat or mixture", lambda run: run.recipe.model.joint_attention,
+    "choose a run whose model.combine is joint, flat or mixture",
+    lambda run: run.recipe.model.joint_attention or run.recipe.text.context > 0,
 )  # fmt: skip
 
 
@@ -69,24 +76,27 @@ def focus(run: Run, corpus: ParallelCorpus, split: str = "dev", limit: int | Non
 
     Returns:
         A row for each token but EOS, and source: `line` and `position`, from 1; `piece` as the system writes it;
-        `source`, its language; `mass`, 0 to 1, in which those of a token add up to 1.
+        `source`, its language or `BEFORE`; `mass`, 0 to 1, in which those of a token add up to 1. Of a run that reads
+        sentences in context, those that have one count.
 
     Raises:
         CorpusError: no such split, other languages, or a source is missing.
     """
-    run = in_direction(run, corpus)
-    system, target = open_model(run), run.pipeline.target
+    run, corpus = in_direction(run, corpus), run.as_read(corpus)
+    system, pipeline, target = open_model(run), run.pipeline, run.pipeline.target
     sides = [[*corpus.lines(split, corpus.source)], *more_sources(run, corpus, split)]
     sources, *others = (side[:limit] for side in sides)
     found = system.translate(sources, more=others)
     filled, encoded = system.pipeline.encode_filled(sources, *others)
-    kept = [(at, place) for at, place in enumerate(filled) if found[place].hypotheses[0].tokens]
+    counted = [not run.recipe.text.context or pipeline.tokens_before(ids) > 0 for ids in encoded[0]]
+    kept = [(at, n) for at, n in enumerate(filled) if counted[at] and found[n].hypotheses[0].tokens]
     targets = [[*found[place].hypotheses[0].tokens, EOS] for _, place in kept]
     first, *more = ([side[at] for at, _ in kept] for side in encoded)
-    names, rows = _sources(run), []
+    names, rows = sources_of(run), []
     for index, forced in forced_decode_all(system.model, first, targets, more=more):
         order, ids = target.reading_order(targets[index])[:-1], np.array(targets[index])
-        mass = masses(last_layer(forced.attention).mean(0)[order], forced.segments, len(names))
+        of_token = segments(pipeline, forced, first[index])
+        mass = masses(last_layer(forced.attention).mean(0)[order], of_token, len(names))
         rows.append(_rows(kept[index][1] + 1, target.pieces(ids[order].tolist()), names, mass))
     frame = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=list(_COLUMNS))
     return frame.sort_values(["line", "position"], kind="stable", ignore_index=True)
@@ -96,17 +106,18 @@ def sentence_focus(weights: pd.DataFrame, run: Run) -> pd.DataFrame:
     """Return the rows of `focus` of one sentence, EOS included.
 
     Args:
-        weights: rows of `weights.attention` of a run of several sources.
+        weights: rows of `weights.attention` of a run of several sources, or one that reads sentences in context.
     """
     last = weights[weights["layer"] == weights["layer"].max()]
     keys = ["target_position", "target_piece", "segment"]
-    mass = last.groupby(keys)["weight"].sum().unstack() / last["head"].nunique()
+    mass, names = last.groupby(keys)["weight"].sum().unstack() / last["head"].nunique(), sources_of(run)
     pieces = [piece for _, piece in mass.index]
-    return _rows(1, pieces, _sources(run), mass.to_numpy())
+    return _rows(1, pieces, names, mass.reindex(columns=range(len(names)), fill_value=0.0).to_numpy())
 
 
-def _sources(run: Run) -> tuple[str, ...]:
-    return run.direction[0], *run.recipe.corpus.also_sources
+def sources_of(run: Run) -> tuple[str, ...]:
+    """Return the names of what a run reads together: the languages of its sources, and `BEFORE` for a context."""
+    return run.direction[0], *run.recipe.corpus.also_sources, *[BEFORE] * run.recipe.text.context
 
 
 def _rows(line: int, pieces: Sequence[str], sources: Sequence[str], mass: np.ndarray) -> pd.DataFrame:
@@ -155,6 +166,33 @@ def focus_shares(found: pd.DataFrame, threshold: float = THRESHOLD) -> pd.DataFr
     mean = found.groupby(["run", "source"])["mass"].mean().rename_axis(["run", "focus"]).reset_index()
     shares = tokens.assign(share=tokens["tokens"] / tokens.groupby("run")["tokens"].transform("sum"))
     return shares.merge(mean, "left", on=["run", "focus"])
+
+
+def words_by_mass(found: pd.DataFrame, fewest: int = 3, most: int = 20) -> pd.DataFrame:
+    """Return the tokens with the highest mean mass on the last source: `piece`, `tokens` and `mass`, highest first.
+
+    Args:
+        found: rows of `focus` of one run.
+        fewest: occurrences of a piece, to count.
+        most: pieces to return.
+    """
+    last = found[found["source"] == found["source"].iloc[-1]] if len(found) else found
+    grouped = last.groupby("piece")["mass"].agg(tokens="size", mass="mean").reset_index()
+    return grouped[grouped["tokens"] >= fewest].nlargest(most, "mass").reset_index(drop=True)
+
+
+def words_figure(found: pd.DataFrame) -> go.Figure:
+    """Draw the tokens of `words_by_mass` as bars; arguments as there."""
+    words = words_by_mass(found)[::-1]
+    figure = go.Figure()
+    figure.add_bar(
+        x=words["mass"], y=[plain(piece) for piece in readable(words["piece"])], orientation="h",
+        marker_color=COLOURS[0], customdata=words["tokens"],
+        hovertemplate="%{y}: %{x:.2f}, the mean of %{customdata}<extra></extra>",
+    )  # fmt: skip
+    last = found["source"].iloc[-1] if len(found) else ""
+    figure.update_xaxes(range=[0, 1], title_text=f"share of attention on {plain(last)}")
+    return dressed(figure, "Which tokens attend most to the last source?", 140 + 18 * len(words))
 
 
 def focus_figure(found: pd.DataFrame, threshold: float = THRESHOLD) -> go.Figure:
@@ -227,4 +265,5 @@ FOCUS = Analysis(
         Metric("from-second", "tokens from the second source (%)", "number", "%", needs=_NEEDS, read=_share_of(1)),
     ),
     several_sources=True,
+    in_context=True,
 )

@@ -188,7 +188,7 @@ def _dividers(weights: pd.DataFrame) -> list[dict[str, object]]:
     """Return a line between the sources of a heatmap as a trace, if it has several."""
     if "segment" not in weights or weights["segment"].isna().any():
         return []
-    starts = weights.groupby("segment")["source_position"].min().tolist()[1:]
+    starts = sorted(weights.groupby("segment")["source_position"].min())[1:]
     end = weights["target_position"].max() + 0.5
     return [
         {

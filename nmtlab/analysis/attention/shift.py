@@ -192,6 +192,7 @@ SHIFT = Analysis(
     table=sink_summary,
     figure=shift_figure,
     finding=lambda shifts: _peaks_said(_marked(shifts).assign(words=1)) if len(shifts) else "",
+    in_context=True,
 )
 
 
@@ -277,6 +278,7 @@ PEAK_COUNTS = Analysis(
         # How many more peaks would be on the linked word if each were one word further right: positive in Figure 3.3.
         _peak_share("moved-gain", "gain on the linked word if moved right", "on_if_moved", "on"),
     ),
+    in_context=True,
 )
 
 

@@ -15,7 +15,7 @@ from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import SHADES
 from nmtlab.figures.words import listed
 from nmtlab.search.attention import check_attends
-from nmtlab.search.forced import forced_decode_all
+from nmtlab.search.forced import ForcedDecoding, forced_decode_all
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tags import NULL
 from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
@@ -38,7 +38,8 @@ def attention(system: RunOrSystem, source: str, target: str | None = None, more:
         it), both ending in `</s>`; `target_unknown` and `source_unknown`, whether the token is UNK to the system;
         `target_count` and `source_count`, the token's count in the training text of its language; `weight`. The
         weights of a target position in a head add up to 1, or with a separate attention to each of several sources, to
-        1 in each. If there are several, `segment` is the source of a source position, from 0.
+        1 in each. If there are several, `segment` is the source of a source position, from 0; of a run that reads
+        sentences in context, it is 1 for the context.
 
     Raises:
         CorpusError: the source sentence is blank.
@@ -50,7 +51,21 @@ def attention(system: RunOrSystem, source: str, target: str | None = None, more:
     ((_, forced),) = forced_decode_all(translator.model, [first], [pair.target_ids], more=[[ids] for ids in others])
     check_attends(forced.attention)
     found = weights_frame(translator.pipeline, pair, forced.attention)
-    return found.assign(segment=forced.segments[found["source_position"]]) if others else found
+    if not others and not translator.pipeline.settings.context:
+        return found
+    return found.assign(segment=segments(translator.pipeline, forced, first)[found["source_position"]])
+
+
+def segments(pipeline: Pipeline, forced: ForcedDecoding, ids: Sequence[int]) -> np.ndarray:
+    """Return the source of each source token, (S,), from 0; of a pipeline that reads in context, 1 for the context.
+
+    Args:
+        forced: of the tokens.
+        ids: of the first source.
+    """
+    if not pipeline.settings.context:
+        return forced.segments
+    return (np.arange(len(ids)) < pipeline.tokens_before(ids)).astype(int)
 
 
 def attention_figure(

@@ -63,6 +63,7 @@ AGREEMENT_OF = Analysis(
     columns=tuple(
         "words first first_linked last last_linked on on_if_moved most_frequent error_rate precision recall".split()
     ),
+    in_context=True,
 )
 
 
@@ -132,4 +133,5 @@ AGREEMENT = Analysis(
     table=lambda found: found[["run", "method", "words", "on", "first", "first_linked"]],
     figure=agreement_figure,
     finding=_said,
+    in_context=True,
 )

@@ -1,6 +1,7 @@
 """Does a model learn inside a document, from the corrections of the sentences before? (Kothur et al. 2018)"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -74,6 +75,7 @@ def document_translations(
     pairs = list(corpus.pairs(split))
     if len(documents) != len(pairs):
         raise CorpusError(f"documents of {len(documents):,} lines, but {split} has {len(pairs):,} pairs", "name each")
+    sources = list(replace(corpus, context=False).lines(split, corpus.source))
     unadapted = translations(run, corpus, split, machine=machine)
     system = open_model(run, machine=machine)
     by_name: dict[str, list[int]] = {}
@@ -88,7 +90,7 @@ def document_translations(
             found, diverged = [unadapted[line] for line in some], True
         yield [
             {
-                "document": name, "place": place, "line": line + 1, "source": pairs[line][0],
+                "document": name, "place": place, "line": line + 1, "source": sources[line],
                 "reference": pairs[line][1], "unadapted": unadapted[line], "adapted": text, "diverged": diverged,
                 "language": corpus.target,
             }
@@ -180,4 +182,5 @@ ADAPTATION = Analysis(
             "dictionary-online", "adapted to a dictionary and each sentence", with_dictionary, DICTIONARY_AND_ONLINE
         ),
     ),
+    in_context=True,
 )

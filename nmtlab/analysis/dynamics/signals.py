@@ -114,6 +114,7 @@ SIGNALS = Analysis(
     columns=tuple(_COLUMNS),
     finding=_said,
     metrics=tuple(_gradient_ratio(side, trained) for trained in (True, False) for side in ("encoder", "decoder")),
+    in_context=True,
 )
 
 

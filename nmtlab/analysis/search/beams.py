@@ -62,6 +62,7 @@ DECODED = Analysis(
     needs=DECODING,
     version=1,
     columns=("line", "text", "length", "log_prob", "score", "finished"),
+    in_context=True,
 )
 
 
@@ -110,6 +111,7 @@ OUTCOME = Analysis(
     columns=tuple(
         "beam_size score alpha gamma coverage split sentences bleu length_ratio empty cut_off log_prob".split()
     ),
+    in_context=True,
 )
 
 
@@ -220,6 +222,7 @@ MISSED_BY_BEAMS = Analysis(
     needs=(NEURAL, END),
     version=1,
     columns=("beam_size", "sentences", "errors"),
+    in_context=True,
 )
 
 

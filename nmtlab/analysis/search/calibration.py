@@ -223,4 +223,5 @@ CALIBRATION = Analysis(
             read=lambda found: expected_error(found, "eos"),
         ),
     ),
+    in_context=True,
 )

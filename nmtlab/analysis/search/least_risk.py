@@ -91,6 +91,7 @@ LEAST_RISKS = Analysis(
     version=1,
     columns=("line", *(f"text_{n}" for n in SAMPLES)),
     metrics=tuple(_bleu(n) for n in SAMPLES),
+    in_context=True,
 )
 
 
@@ -178,4 +179,5 @@ LEAST_RISK = Analysis(
     columns=tuple(_COLUMNS),
     figure=samples_figure,
     finding=_said,
+    in_context=True,
 )

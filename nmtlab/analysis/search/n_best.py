@@ -96,6 +96,7 @@ N_BEST = Analysis(
     needs=DECODING,
     version=1,
     columns=_COLUMNS,
+    in_context=True,
 )
 
 

@@ -137,6 +137,7 @@ SEARCH_ERRORS = Analysis(
         _rate("global-best-length", "length of the global best", "length_ratio", "higher"),
         _rate("empty-rank", "smallest beam with the empty one", "empty_rank", "higher"),
     ),
+    in_context=True,
 )
 
 

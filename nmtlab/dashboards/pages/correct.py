@@ -8,7 +8,7 @@ import ipywidgets as widgets
 import pandas as pd
 
 from nmtlab.analysis.access.findings import legible
-from nmtlab.analysis.access.needs import DECODING
+from nmtlab.analysis.access.needs import ALONE, DECODING
 from nmtlab.analysis.access.texts import Text, by_title, texts
 from nmtlab.analysis.comparison.constrained import CONSTRAINED
 from nmtlab.analysis.comparison.documents import ADAPTATION, adaptation_table, gain_figure
@@ -43,7 +43,7 @@ PAGE = About(
     title="Correct and go on",
     question="If you correct the translation of one sentence, how do those of the following sentences change?",
     name="correct",
-    needs=DECODING,
+    needs=(*DECODING, ALONE),
     most_runs=1,
     illustrates=(ADAPTATION, CONSTRAINED),
 )

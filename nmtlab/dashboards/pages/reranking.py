@@ -7,7 +7,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from nmtlab.analysis.access.findings import legible
-from nmtlab.analysis.access.needs import DECODING
+from nmtlab.analysis.access.needs import ALONE, DECODING
 from nmtlab.analysis.access.texts import corpus_of
 from nmtlab.analysis.search.length_scores import LENGTH_SCORES, length_scores_figure
 from nmtlab.analysis.search.n_best import (
@@ -53,7 +53,7 @@ PAGE = About(
     title="Reranking",
     question="How much better could the translations be that a search already finds, if they were ranked otherwise?",
     name="reranking",
-    needs=DECODING,
+    needs=(*DECODING, ALONE),
     illustrates=(RERANKED,),
 )
 

@@ -20,6 +20,9 @@ from nmtlab.analysis.attention.focus import (
     focus_shares,
     sentence_figure,
     sentence_focus,
+    sources_of,
+    words_by_mass,
+    words_figure,
 )
 from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.dashboards.frame.about import About
@@ -37,6 +40,7 @@ from nmtlab.figures.theme import isolated, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import listed
 from nmtlab.runs.run import Run
+from nmtlab.text.corpora.context import apart, joined
 from nmtlab.text.corpora.lines import is_blank
 from nmtlab.workspace import Workspace
 
@@ -55,7 +59,8 @@ _SAMPLE = 100
 """Sentences of a whole text."""
 _NONE = (
     "No run here has one attention to several sources: make triplets with 'nmtlab corpus triplets', or join corpora, "
-    "and train with --also-source and --set model.combine=joint or mixture."
+    "and train with --also-source and --set model.combine=joint or mixture; or train on documents with "
+    "--set text.context=1."
 )
 _WEIGHED = ". In a mixture of experts, the share of a source is the weight that the gate gives its expert."
 _PUBLISHED = (
@@ -65,7 +70,10 @@ _PUBLISHED = (
 
 
 class SourcesPage(Page):
-    """The attention to several sources in a sentence, and the shares of tokens from each source in a text."""
+    """The attention to several sources in a sentence, and the shares of tokens from each source in a text.
+
+    The second source may be the sentence before.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         wide = {"width": "100%"}
@@ -74,7 +82,7 @@ class SourcesPage(Page):
         self.line = widgets.IntSlider(description="Line", value=1, min=1, max=1)
         self.typed = widgets.Textarea(
             placeholder="Or type a sentence, one line for each source, and click outside the box; a blank line is a "
-            "missing source",
+            "missing source. Of a run with text.context, the second line is the sentence before",
             continuous_update=False, rows=3, layout=wide,
         )  # fmt: skip
         self.threshold = widgets.FloatSlider(description="Threshold", value=THRESHOLD, min=0.5, max=0.95, step=0.05)
@@ -91,11 +99,13 @@ class SourcesPage(Page):
             Section(sentence, (self.maps, self.hint), self._read),
             Section((*sentence, "t"), (self.answer, self.chart), self._draw),
         ]
+        self.words = ViewSection(self._words, ("runs", "text"), "Tokens by their attention to the last source")
         self.edited = ViewSection(self._edited, ("runs", "text"), "Edits and attention")
         body = [
             self.answer, self.chart, self.maps, self.hint, html(_PUBLISHED, "nmtlab-note"),
             Fold("whole", f"Which source do the tokens of a text's first {_SAMPLE} sentences come from?", self.whole),
             Fold("edited", "Post-editing: do poor translations turn attention to the source?", self.edited),
+            Fold("words", f"Which tokens of these {_SAMPLE} sentences attend most to the last source?", self.words),
         ]  # fmt: skip
         rail = [self.runs, self.text, self.line, self.typed, self.threshold]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
@@ -116,9 +126,12 @@ class SourcesPage(Page):
         """Return the sentence of each source: typed, or else of the chosen line; none if there is neither."""
         if not is_blank(self.typed.value):
             typed = [line.strip()[:MAX_LETTERS] for line in self.typed.value.splitlines()]
-            return typed[: 1 + len(run.recipe.corpus.also_sources)]
+            return typed[: len(sources_of(run))]
         if (text := self.text.text) is None:
             return []
+        if run.recipe.text.context:
+            read = run.as_read(text.corpus).lines(text.split, text.corpus.source)
+            return apart(next(islice(read, self.line.value - 1, None)))[::-1]
         sides = [text.corpus.lines(text.split, text.corpus.source), *more_sources(run, text.corpus, text.split)]
         return [next(islice(side, self.line.value - 1, None)) for side in sides]
 
@@ -129,9 +142,12 @@ class SourcesPage(Page):
         if run is None or all(map(is_blank, sentences)):
             self.hint.say("This line has no source." if sentences else "Type a sentence." if run else "")
             return
-        self._weights = attention(system_of(run), sentences[0], more=sentences[1:]).assign(run=run.label)
+        first, *more = sentences
+        if run.recipe.text.context and more:
+            first, more = joined(more[0], first), []
+        self._weights = attention(system_of(run), first, more=more).assign(run=run.label)
         self.maps.show(with_subtitle(attention_figure(self._weights), self._about(run)))
-        named = zip((run.direction[0], *run.recipe.corpus.also_sources), sentences, strict=False)
+        named = zip(sources_of(run), sentences, strict=False)
         weighed = _WEIGHED if run.recipe.model.mixes_experts else ""
         self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named) + weighed)
 
@@ -148,14 +164,26 @@ class SourcesPage(Page):
 
     def _whole(self) -> View | None:
         """Return the shares of the tokens of a text from each source."""
-        run, text, t = self._run, self.text.text, self.threshold.value
-        if run is None or text is None:
-            return None
-        found = FOCUS.of(run, corpus=text.corpus, split=text.split, limit=_SAMPLE).assign(run=run.label)
-        if found.empty:
+        run, t = self._run, self.threshold.value
+        if run is None or (found := self._found(run)) is None:
             return None
         figure = with_subtitle(focus_figure(found, t), described_runs([run], str(self.text.value)))
         return View(focus_shares(found, t), figure, finding=focus_finding(found, t))
+
+    def _words(self) -> View | None:
+        """Return the tokens of a text with most attention to the last source."""
+        if (run := self._run) is None or (found := self._found(run)) is None:
+            return None
+        return View(
+            words_by_mass(found), with_subtitle(words_figure(found), described_runs([run], str(self.text.value)))
+        )
+
+    def _found(self, run: Run) -> pd.DataFrame | None:
+        """Return the attention to each source in the first sentences of the text; None without any."""
+        if (text := self.text.text) is None:
+            return None
+        found = FOCUS.of(run, corpus=text.corpus, split=text.split, limit=_SAMPLE).assign(run=run.label)
+        return None if found.empty else found
 
     def _edited(self) -> View | None:
         """Return the attention to the source against the edit rate of the machine translation, by sentence."""

@@ -33,6 +33,7 @@ from nmtlab.figures.theme import with_subtitle
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.scores import formula
+from nmtlab.text.corpora.context import SEPARATOR
 from nmtlab.text.corpora.corpus import Direction
 from nmtlab.text.corpora.lines import is_blank
 from nmtlab.translation import Translator
@@ -203,6 +204,8 @@ class TranslatePage(Page):
             said.append(f"Lines are cut after {MAX_LETTERS:,} letters.")
         if len(lines) == _MAX_LINES:
             said.append(f"At most {_MAX_LINES} lines are translated.")
+        if reading := [run for run in runs if run.recipe.text.context]:
+            said.append(f"Of a document, {mentioned(reading)} can be given: sentence before {SEPARATOR} sentence.")
         said.append(_ENGINE)
         return " ".join(filter(None, said))
 

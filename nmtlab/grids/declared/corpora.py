@@ -91,6 +91,8 @@ class FirstPairs(_Derived):
             source, target = (temporary / f"train.{language}" for language in whole.direction)
             if (found := write_pairs(source, target, islice(whole.pairs("train"), self.train))) < self.train:
                 raise CorpusError(f"{whole.folder}: {found:,} training pairs", f"choose at most {found:,}")
+            if whole.has_documents("train"):
+                write_lines(temporary / "train.documents", whole.documents("train")[: self.train])
             for path in (*whole.folder.glob("dev.*"), *whole.folder.glob("test.*")):
                 copyfile(path, temporary / path.name)
             if synthetic_language(whole):

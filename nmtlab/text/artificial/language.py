@@ -258,6 +258,54 @@ class ArtificialLanguage:
             yield from self._pairs(block, self._english.say(block, number), rows)
             done += len(rows)
 
+    def connected(
+        self, count: int, size: int, start: int = 0, split: Split | None = None
+    ) -> Iterator[tuple[int, ArtificialPair]]:
+        """Yield the pairs of `pairs` in another order, as documents: in each but its first, the subject is left out.
+
+        It is the object of the sentence before, in the same number, and only English says it again: the source alone
+        does not tell what it is, and the source before does.
+
+        Args:
+            size: pairs in a document, at most; where no sentence goes on, a new one begins.
+            count, start, split: as of `pairs`.
+
+        Yields:
+            The number of the document, from 0, and the pair.
+        """
+        number = 0
+        for _, block, wording, rows in self._drawn(count, start, split):
+            chains = self._chains(block, rows, size)
+            for chain in chains:
+                block.feature[chain[1:], SLOT["a.subject.head"]] = UNSAID
+            ids = np.repeat(np.arange(number, number + len(chains)), [*map(len, chains)]).tolist()
+            yield from zip(ids, self._pairs(block, wording, np.concatenate(chains)), strict=True)
+            number += len(chains)
+
+    def _chains(self, block: Block, rows: Ids, size: int) -> list[list[int]]:
+        """Return rows in chains of at most `size`, in each of which the object of one is the subject of the next."""
+        subjects, objects = (
+            list(zip(block.concept[:, slot].tolist(), block.form[:, slot].tolist(), strict=True))
+            for slot in (SLOT["a.subject.head"], SLOT["a.object.head"])
+        )
+        nouns = {noun for group in NOUN_GROUPS for noun in self._concepts.members(group)}
+        waiting: dict[tuple[int, int], list[int]] = {}
+        for row in rows[::-1].tolist():
+            if subjects[row][0] in nouns:
+                waiting.setdefault(subjects[row], []).append(row)
+        chains: list[list[int]] = []
+        used: set[int] = set()
+        for begin in rows.tolist():
+            chain: list[int] = []
+            following: int | None = begin if begin not in used else None
+            while following is not None and len(chain) < size:
+                chain.append(following)
+                used.add(following)
+                left = [row for row in waiting.get(objects[following], ()) if row not in used]
+                following = left[-1] if left else None
+            chains += [chain] * bool(chain)
+        return chains
+
     def _drawn(self, count: int, start: int, split: Split | None) -> Iterator[tuple[int, Block, Wording, Ids]]:
         """Yield blocks by their number, with their wording and the rows that are wanted."""
         number, first = divmod(start, BLOCK)

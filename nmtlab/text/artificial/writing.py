@@ -27,6 +27,7 @@ def write_corpus(
     start: int = 0,
     train_gold: bool = True,
     document: int = 0,
+    unsaid_subjects: bool = False,
 ) -> None:
     """Write the corpus `folder` atomically: `train`, `dev` and `test` in each language and in English.
 
@@ -51,12 +52,16 @@ def write_corpus(
         train_gold: whether to write links, heads and forms of train, which take disk space and, for the forms, memory.
         document: number of pairs in each document of dev and test, in which three nouns are new (`documents`); 0 for
             text without documents.
+        unsaid_subjects: whether there are other documents instead, in train too, of at most that many pairs, whose
+            sentences leave out their subject where it is the object before (`connected`).
 
     Raises:
         CorpusError: `folder` exists, a language or number is invalid, or the settings are not those of one family.
     """
     sizes: dict[Split, int] = {"train": train, "dev": dev, "test": test}
     _check(languages, sizes, start, document)
+    if unsaid_subjects and document < 2:
+        raise CorpusError(f"artificial language: document is {document}", "unsaid subjects need at least 2")
     given = settings if isinstance(settings, Mapping) else dict.fromkeys(languages, settings)
     in_dev, in_test = (-(-size // document) if document else 0 for size in (dev, test))
     grown = [ArtificialLanguage(code, given[code], in_dev + in_test) for code in languages]
@@ -70,16 +75,21 @@ def write_corpus(
             counts: dict[Split, Counter[str]] = {}
             for split, size in sizes.items():
                 pairs, documents = language.pairs(size, start, split), bool(document) and split != "train"
-                if documents:
+                ids = [str(1 + n // document) for n in range(size)] if documents else []
+                if unsaid_subjects:
+                    connected = list(language.connected(size, document, start, split))
+                    ids, pairs = [str(1 + number) for number, _ in connected], (pair for _, pair in connected)
+                elif documents:
                     pairs = language.documents(size, document, in_dev if split == "test" else 0, start, split)
                 gold = train_gold or split != "train"
                 counts[split] = _write_split(temporary, language, split, pairs, gold)
-                if documents:
-                    write_lines(temporary / f"{split}.documents", (str(1 + n // document) for n in range(size)))
+                if ids:
+                    write_lines(temporary / f"{split}.documents", ids)
             write_lines(_gold(temporary, "lexicon", language, "tsv"), _lexicon(language))
             write_lines(_gold(temporary, "names", language, "tsv"), _names(language, counts))
         described: dict[str, object] = {"languages": list(languages), "start": start}
         described |= {"train": train, "dev": dev, "test": test} | ({"document": document} if document else {})
+        described |= {"unsaid_subjects": True} if unsaid_subjects else {}
         described |= _described(grown)
         write_lines(temporary / "artificial.json", json.dumps(described, indent=2).splitlines())
 

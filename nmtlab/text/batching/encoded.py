@@ -61,6 +61,7 @@ class EncodedCorpus:
             CorpusError: the text cannot be read, or has no usable pair.
         """
         side_key = f"{split} {'+'.join(corpus.sources)}-{corpus.target} {corpus.origin}" + " blank" * corpus.blank
+        side_key += f" {corpus.documents_checksum()}" if corpus.context else ""
         content = f"{_FORMAT} {side_key} {pipeline.checksum()} {checksum or corpus.checksum()}"
         folder = cache_folder / sha256(content.encode()).hexdigest()[:32]
         read = read_shards(folder) or _build(folder, pipeline, corpus, split, on_progress or (lambda pairs: None))

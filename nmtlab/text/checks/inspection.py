@@ -128,6 +128,7 @@ def check_texts(
         CorpusError: sides of different length, unreadable text, no training text, no dev text in the first direction, a
             duplicate corpus, or without `allow_overlap`, text of dev or test that is also in train.
     """
+    as_read, corpora = corpora, [replace(corpus, context=False) for corpus in corpora]
     first, *more = corpora
     _check_splits(first, "train", "dev")
     for corpus in more:
@@ -158,7 +159,7 @@ def check_texts(
             )
         overlap[f"{_title(corpora, index, split)} (target side, in another corpus)"] = number
     dev: dict[Direction, DevText] = {}
-    for corpus in corpora:
+    for corpus in as_read:
         if "dev" in corpus.splits and corpus.direction not in dev:
             source, *also = (list(corpus.lines("dev", language)) for language in corpus.sources)
             dev[corpus.direction] = DevText(source, corpus.references("dev"), tuple(also))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from nmtlab.errors import CorpusError
 from nmtlab.languages import CODE, is_english
+from nmtlab.text.corpora.context import in_context
 from nmtlab.text.corpora.lines import COMPRESSIONS, begins_with_mark, count_lines, is_blank, read_lines
 from nmtlab.text.corpora.shift import warn_if_shifted
 from nmtlab.workspace import Workspace
@@ -79,6 +80,7 @@ class ParallelCorpus:
         also: codes of further languages that are translated together with the source, in their order; a blank line of
             a source is a missing one.
         blank: whether every source is read as blank; the source side then need not be there.
+        context: whether every source is read after the sentence before it in its document (`in_context`).
     """
 
     folder: Path
@@ -88,6 +90,7 @@ class ParallelCorpus:
     origin: str = ""
     also: tuple[str, ...] = ()
     blank: bool = False
+    context: bool = False
 
     @classmethod
     def open(
@@ -181,7 +184,8 @@ class ParallelCorpus:
         if path is None:
             splits = ", ".join(self.splits) or "no split with both sides"
             raise CorpusError(f"{self.folder}: no {split}.{language}", f"add it; the corpus has {splits}")
-        return read_lines(path)
+        lines = read_lines(path)
+        return in_context(lines, self.documents(split)) if self.context and language == self.source else lines
 
     def pairs(self, split: str) -> Iterator[Pair]:
         """Yield the sentence pairs of `split`, streaming.
@@ -224,8 +228,9 @@ class ParallelCorpus:
         path = self._documents(split)
         if not self.has_documents(split):
             remedy = f"add it, with the id of a document for each line of {split}"
-            raise CorpusError(f"{self.folder}: no {path.name}", remedy)
-        ids, pairs = list(read_lines(path)), self.count(split)
+            instead = "; with text.context = 0, none is needed" if self.context else ""
+            raise CorpusError(f"{self.folder}: no {path.name}", remedy + instead)
+        ids, pairs = list(read_lines(path)), replace(self, context=False).count(split)
         if len(ids) != pairs:
             raise CorpusError(
                 f"{path}: {len(ids):,} ids, but {split} has {pairs:,} pairs", "give the id of a document for each pair"
@@ -245,6 +250,11 @@ class ParallelCorpus:
         sides = [(split, language) for split in self.splits for language in sorted((*self.sources, self.target))]
         found = ((f"{split}.{language}", self._file(split, language)) for split, language in sides)
         return text_checksum([(name, path) for name, path in found if path])
+
+    def documents_checksum(self) -> str:
+        """Return the SHA-256 of the ids of documents of all splits; raises as `documents`."""
+        named = [(split, self.documents(split)) for split in self.splits if self.has_documents(split)]
+        return hashlib.sha256(repr(named).encode()).hexdigest()
 
     def marked_files(self) -> list[str]:
         """Return the names of its files that begin with a byte order mark, which is not read as text."""

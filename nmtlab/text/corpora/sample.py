@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nmtlab.text.corpora.cleaning import digest
+from nmtlab.text.corpora.context import apart
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
 
 _STRATA = 10
@@ -50,7 +51,8 @@ def draw_sample(corpus: ParallelCorpus, split: str, size: int | None = None) -> 
         size: number of pairs, at least 1; all if not given, or if there are no more.
     """
     pairs = list(corpus.pairs(split))
-    places = drawn([source for source, _ in pairs], size)
+    sentences = [apart(source)[1] if corpus.context else source for source, _ in pairs]
+    places = drawn(sentences, size)
     return Sample([place + 1 for place in places], [pairs[place] for place in places])
 
 

@@ -32,6 +32,8 @@ def check_reused(ours: TextSettings, theirs: TextSettings, source: Vocabulary) -
     if "byte" in kinds and kinds[0] != kinds[1]:
         problem = f"text.segmentation = {kinds[0]!r}: a child has its parent's types, which are of {kinds[1]!r}"
         raise RecipeError(problem, f"set it to {kinds[1]}")
+    if ours.context != theirs.context:
+        raise RecipeError(f"text.context = {ours.context}: the parent has {theirs.context}", "choose the same")
     if ours.length_bins != theirs.length_bins:
         problem = f"text.length_bins = {ours.length_bins}: the parent has {theirs.length_bins} length tokens"
         raise RecipeError(problem, f"set it to {theirs.length_bins}")

@@ -12,6 +12,7 @@ import numpy as np
 from nmtlab.errors import CorpusError, RecipeError
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.cleaning import Limits, rejection_reason
+from nmtlab.text.corpora.context import SEPARATOR, apart
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus, Row
 from nmtlab.text.corpora.lines import is_blank
 from nmtlab.text.segmentation.annotation import Notes, bare
@@ -36,10 +37,14 @@ _MAX_SENTENCES = {"word": 1_000_000, "bpe": 500_000, "unigram": 150_000}
 
 
 def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Row]:
-    """Yield the training rows with a target and at least one source; see `usable_pairs`, which these are with one."""
+    """Yield the training rows with a target and at least one source; see `usable_pairs`, which these are with one.
+
+    Sources may be in context, which does not count.
+    """
     limits = Limits(max_words)
     for row in corpus.rows("train"):
         *sources, target = row
+        sources = [apart(source)[1] for source in sources] if corpus.context else sources
         present = [source for source in sources if not is_blank(source)] or [target if corpus.blank else ""]
         reasons = (rejection_reason((source, target), limits) for source in present)
         if reason := next(filter(None, reasons), ""):
@@ -51,10 +56,10 @@ def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -
 def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Pair]:
     """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in `skipped`.
 
-    A source may be blank if those of the corpus are to be.
+    A source may be blank if those of the corpus are to be. None is in context.
     """
     limits = Limits(max_words)
-    for pair in corpus.pairs("train"):
+    for pair in replace(corpus, context=False).pairs("train"):
         if reason := rejection_reason((pair[1], pair[1]) if corpus.blank else pair, limits):
             skipped[reason] += 1
         else:
@@ -108,6 +113,12 @@ def count_missing(settings: TextSettings, corpus: ParallelCorpus) -> int:
     """Return the number of blank sources in `usable_rows`, which stand for missing ones if there are several."""
     rows = usable_rows(corpus, settings.max_words, Counter()) if corpus.also else ()
     return sum(sum(map(is_blank, row[:-1])) for row in rows)
+
+
+def count_in_context(settings: TextSettings, corpora: Iterable[ParallelCorpus]) -> int:
+    """Return the number of sources of `usable_rows` that are in context."""
+    in_context = (replace(corpus, context=True) for corpus in corpora)
+    return sum(SEPARATOR in row[0] for row in _all_usable(settings, list(in_context)))
 
 
 def learn_tokenizers(

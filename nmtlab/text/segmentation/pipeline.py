@@ -4,17 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.files import replacing
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.corpora.context import SEPARATOR, apart
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.annotation import NOTE_TAGS
 from nmtlab.text.segmentation.inheriting import check_reused, inherited_targets
 from nmtlab.text.segmentation.learning import (
     annotating,
+    count_in_context,
     count_missing,
     count_usable,
     extended_tokenizers,
@@ -36,6 +39,8 @@ from nmtlab.text.segmentation.tags import (
 )
 from nmtlab.text.segmentation.tokenizers import MAX_TOKENS
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
+
+T = TypeVar("T", bound=int | str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,8 @@ class Pipeline:
     ) -> "Pipeline":
         """Learn from the training pairs of all corpora; the same text gives the same pipeline.
 
+        Sentences are learned and counted alone, whether or not they are read in context.
+
         Args:
             also: further corpora from which subwords are learned; their types are not counted.
             parent: pipeline whose subwords are reused, extended by a type for each letter that they lack; words are not
@@ -91,8 +98,9 @@ class Pipeline:
         """
         _check_learned(settings, parent, suggestions is not None)
         reused = parent if settings.segmentation != "word" else None
-        noted = NOTE_TAGS if settings.annotate else ()
-        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *noted)
+        corpora = tuple(replace(corpus, context=False) for corpus in corpora)
+        special = (*(NOTE_TAGS if settings.annotate else ()), *((SEPARATOR,) if settings.context else ()))
+        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *special)
         tags = dict.fromkeys(reused.source.vocabulary.tags if reused else needed, 0)
         usable = sum(count_usable(settings, corpus) for corpus in also)
         for corpus in corpora:
@@ -111,6 +119,8 @@ class Pipeline:
         if settings.length_bins:
             edges, pairs_of_bins = length_bins(settings, corpora, tokenizers, reused.length_edges if reused else ())
             tags |= dict(zip(length_tags(settings.length_bins), pairs_of_bins, strict=True))
+        if settings.context:
+            tags[SEPARATOR] = count_in_context(settings, corpora)
         vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
         sources = tuple(dict.fromkeys(code for corpus in corpora for code in corpus.sources))
         targets = tuple(dict.fromkeys(corpus.target for corpus in corpora))
@@ -298,6 +308,9 @@ class Pipeline:
     def encode_source(self, lines: Sequence[str], language: str = "", origin: str = "") -> list[list[int]]:
         """Return the ids of source sentences, their tags first and EOS last; a blank line is EOS alone.
 
+        With `text.context`, what a line has before a separator is the context of its sentence. It is cut from the left
+        where both are too long together, for `max_subwords` or else `MAX_TOKENS`.
+
         Args:
             lines: plain text.
             language: target language; the one in use if not given.
@@ -309,7 +322,15 @@ class Pipeline:
         """
         if self.settings.segmentation == "imported":
             self._check_untagged(lines)
-        return _short_enough(self.source.encode(lines, self._tags(language, origin)), lines)
+        tags = self._tags(language, origin)
+        apart = [self._apart(line) for line in lines]
+        encoded = _short_enough(self.source.encode([sentence for _, sentence in apart], tags), lines)
+        return self._after(apart, encoded, len(tags)) if self.settings.context else encoded
+
+    def tokens_before(self, ids: Sequence[int]) -> int:
+        """Return how many of the ids of a source are before the end of its context, 0 without one."""
+        numbers = self.source.vocabulary.tag_ids([SEPARATOR]) if self.settings.context else []
+        return next((place for place, number in enumerate(ids, start=1) if number in numbers), 0)
 
     def encode_pairs(
         self,
@@ -374,18 +395,19 @@ class Pipeline:
     def source_pieces(self, text: str, language: str = "") -> list[str]:
         """Return the tags and pieces of a source sentence as written, one per id but EOS."""
         tags = self._tags(language)
-        pieces = self.source.split(text, len(tags))
-        return [*tags, *pieces] if pieces else []
+        pieces = self.source.split(self._apart(text)[1], len(tags))
+        return [*tags, *self._context_pieces(text, len(tags) + len(pieces)), *pieces] if pieces else []
 
     def source_words(self, text: str, language: str = "") -> tuple[list[str], list[int]]:
         """Return the words of a source sentence as written, and the index of each piece's word.
 
-        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags belong to no word and
-        have index -1; a note belongs to the word that it explains.
+        Words are Moses' for word systems (before truecasing), otherwise white-space words. Tags and context belong to
+        no word and have index -1; a note belongs to the word that it explains.
         """
         tags = self._tags(language)
-        words, indices = self.source.words(text, len(tags))
-        return words, [*([-1] * len(tags)), *indices] if indices else []
+        words, indices = self.source.words(self._apart(text)[1], len(tags))
+        before = [*tags, *self._context_pieces(text, len(tags) + len(indices))]
+        return words, [*([-1] * len(before)), *indices] if indices else []
 
     def words_of_sources(self, texts: Sequence[str], language: str = "") -> tuple[list[str], list[int]]:
         """Return the words of the sentences of all sources, and the index of the word of each token but the last EOS.
@@ -436,6 +458,29 @@ class Pipeline:
         if (missing := self.missing_source) is None:
             raise RunError(f"{len(encoded)} sources, and the run reads one", "choose a run with corpus.also_sources")
         return [[ids if len(ids) > 1 else [missing, EOS] for ids in side] for side in encoded]
+
+    def _apart(self, line: str) -> tuple[str, str]:
+        """Return the context of a line, blank for none, and its sentence."""
+        return apart(line) if self.settings.context else ("", line)
+
+    def _after(self, apart: Sequence[tuple[str, str]], encoded: list[list[int]], place: int) -> list[list[int]]:
+        """Return the ids of sentences with those of their contexts and a separator at a `place`, after the tags."""
+        (separator,) = self.source.vocabulary.tag_ids([SEPARATOR])
+        found = []
+        for context, ids in zip(self.source.encode([before for before, _ in apart]), encoded, strict=True):
+            kept = self._kept(context[:-1], separator, len(ids) - 1) if len(ids) > 1 else []
+            found.append([*ids[:place], *kept, *ids[place:]])
+        return found
+
+    def _context_pieces(self, line: str, others: int) -> list[str]:
+        """Return the pieces of a line's context as written, as many as fit beside so many others, and the separator."""
+        return self._kept(self.source.split(context), SEPARATOR, others) if (context := self._apart(line)[0]) else []
+
+    def _kept(self, context: Sequence[T], separator: T, others: int) -> list[T]:
+        """Return the last tokens of a context that fit beside so many others, and the separator; none if none fits."""
+        room = (self.settings.max_subwords or MAX_TOKENS) - others - 1
+        kept = context[max(0, len(context) - room) :] if room > 0 else ()
+        return [*kept, separator] if kept else []
 
     def _tags(self, language: str, origin: str = "") -> list[str]:
         """Return the tags of a source sentence to be translated into `language`."""

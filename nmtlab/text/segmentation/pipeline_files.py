@@ -26,7 +26,7 @@ MANIFEST = "pipeline.json"
 _INHERITED, _ADDED_TAGS, _EDGES = "inherited_targets", "added_tags", "length_edges"
 _ADDED = (
     "target_tag", "tag_form", "max_target_tokens", "word_rules", "reversed_target", "length_bins", "annotate",
-    "annotate_from",
+    "annotate_from", "context",
 )  # fmt: skip
 """Text settings that were added since version 2."""
 _NOTES = "notes.tsv"
