@@ -407,6 +407,7 @@ def test_a_norm_that_nobody_here_can_describe_is_refused_by_name(learned, tmp_pa
     from nmtlab.interchange import folding
 
     monkeypatch.delitem(folding._EPSILONS, "scale")
-    with pytest.raises(NmtlabError, match=r"model.norm = 'scale': no such part in the other program; choose a run with layer or rms"):
+    said = r"model.norm = 'scale': no such part in the other program; choose a run with layer or rms"
+    with pytest.raises(NmtlabError, match=said):
         exported(learned(SCALED), tmp_path, "ctranslate2")
     assert not list(tmp_path.iterdir())
