@@ -1,6 +1,7 @@
 """`nmtlab efficiency`."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,10 @@ from nmtlab.analysis.search.translation_speed import Options, Way, where_time_go
 from nmtlab.analysis.search.translation_speed import efficiency as measure
 from nmtlab.cli.options import Source, Split, Target, numbers, open_text, write_csv
 from nmtlab.cli.tables import print_table
-from nmtlab.errors import NmtlabError
+from nmtlab.errors import NmtlabError, RunError
+from nmtlab.interchange.folding import check_exportable
 from nmtlab.runs.listing import open_run
+from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
 
 
@@ -23,8 +26,12 @@ def efficiency(
     source: Source = "",
     target: Target = "",
     engines: Annotated[
-        str, typer.Option(help="Engines to compare: nmtlab, ctranslate2, or ctranslate2:PRECISION.")
-    ] = "nmtlab,ctranslate2,ctranslate2:int8",
+        str,
+        typer.Option(
+            help="Engines to compare: nmtlab, ctranslate2, or ctranslate2:PRECISION. (default: nmtlab, and if it has "
+            "the parts of every run, ctranslate2 and ctranslate2:int8)"
+        ),
+    ] = "",
     beams: Annotated[str, typer.Option(help="Beam sizes.")] = "1,4",
     batches: Annotated[str, typer.Option(help="Sizes of decoding batches: padded source tokens times beam.")] = "8192",
     threads: Annotated[str, typer.Option(help="Numbers of CPU threads.")] = "1,2",
@@ -48,8 +55,9 @@ def efficiency(
     measured beside the runs. A second file, FILE.times.csv, has the time by part of the network, by step and by
     sentence, with one thread. Keep the machine otherwise idle.
     """
-    workspace, ways = Workspace.find(), _ways(engines)
+    workspace, ways = Workspace.find(), _ways(engines) if engines else []
     first, *others = (open_run(name, workspace) for name in runs)
+    ways = ways or _usual_ways([first, *others])
     first, text = open_text(first, workspace, test, source, target)
     beam_sizes, batch_tokens, counts = (
         numbers(given, int, option, 1)
@@ -74,6 +82,17 @@ def efficiency(
 
 def _number(value: object) -> str:
     return ("" if math.isnan(value) else f"{value:,.2f}") if isinstance(value, float) else str(value)
+
+
+def _usual_ways(runs: Sequence[Run]) -> list[Way]:
+    """Return nmtlab, and CTranslate2 in two precisions unless it lacks a part of some run, which is said."""
+    try:
+        for run in runs:
+            check_exportable(run.name, run.recipe)
+    except RunError as error:
+        print(f"without ctranslate2: {error.problem}")
+        return _ways("nmtlab")
+    return _ways("nmtlab,ctranslate2,ctranslate2:int8")
 
 
 def _ways(engines: str) -> list[Way]:

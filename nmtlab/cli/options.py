@@ -112,7 +112,8 @@ def numbers(text: str, kind: type[Number], option: str, least: float) -> list[Nu
     try:
         found = [kind(part) for part in text.split(",")]
     except ValueError as error:
-        raise NmtlabError(f"{option} {text}: {error}", "give comma-separated numbers") from error
+        what = "numbers" if kind is float else "whole numbers"
+        raise NmtlabError(f"{option} {text}: not {what} between commas", f"give {what}, as 1,4") from error
     for number in found:
         if number < least or not abs(number) < math.inf:
             form = "g" if kind is float else "d"

@@ -262,9 +262,9 @@ def _check_sources(run: Run, also: list[Path], aligned: bool) -> None:
     """Refuse more sources than a run reads, and links to words of several."""
     languages = run.recipe.corpus.also_sources
     if len(also) > len(languages):
-        reads = f"with its own {', '.join(languages)}" if languages else "one source"
+        reads = " and ".join((run.direction[0], *languages)) if languages else "one source"
         problem = f"--also-source {also[len(languages)]}: run {run.name!r} reads {reads}"
-        raise RunError(problem, "leave it out, or choose a run with corpus.also_sources")
+        raise RunError(problem, "leave it out, or choose a run of more sources")
     if aligned and languages:
         raise RunError(f"--alignments: run {run.name!r} reads several sources", "leave it out")
 

@@ -66,7 +66,7 @@ def check_exportable(name: str, recipe: Recipe) -> TransformerSettings:
 
 def lacking(name: str, part: str, remedy: str) -> RunError:
     """Return the error of a run with a part that the form to export to does not have."""
-    return RunError(f"run {name!r}: {part}: no such part there", remedy)
+    return RunError(f"run {name!r}: {part}: no such part in the other program", remedy)
 
 
 def _toml(value: object) -> str:

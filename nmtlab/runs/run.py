@@ -84,7 +84,7 @@ class Run:
             RunError: the folder already exists.
         """
         if folder.exists():
-            raise RunError(f"run {folder.name!r}: already exists", "choose another --name, or --resume it")
+            raise RunError(f"run {folder.name!r}: already exists", "choose another --name")
         with new_folder(folder) as unfinished:
             recipe.save(unfinished / "recipe.toml")
             write_text(unfinished / ENVIRONMENT, json.dumps(environment, indent=1) + "\n")

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from nmtlab.analysis.attention.confidence import CONFIDENCE, attention_confidence, mean_penalties, penalties
+from nmtlab.errors import RunError
 from nmtlab.search.attention import word_attention
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.segmentation.vocabulary import EOS
+from nmtlab.workspace import Workspace
 
 
 def by_loops(weights: np.ndarray) -> tuple[float, float, float]:
@@ -50,6 +52,14 @@ def test_the_penalties_of_a_run_are_those_of_its_own_translations(zoo, tiny_corp
         row = found.loc[line]
         assert (row["source_length"], row["target_length"]) == weights.T.shape
         assert row.tolist()[2:] == pytest.approx(by_loops(weights), rel=1e-4, abs=1e-6)
+
+
+def test_a_run_without_packed_sentences_is_measured_on_a_corpus_that_is_given(zoo, tiny_corpus, tmp_path):
+    run = zoo.copy("learned", Workspace(tmp_path))
+    with pytest.raises(RunError, match="no sentences are packed with it"):
+        CONFIDENCE.of(run)
+    view = CONFIDENCE.view(run, corpus=tiny_corpus, part="test", limit=6)
+    assert view.frame["sentences"].tolist() == [6]
 
 
 def test_it_is_summarised_and_drawn_for_each_run(zoo, tiny_corpus):

@@ -36,6 +36,11 @@ def test_the_best_score_of_each_run_and_those_still_rising_are_named(deep):
     )
 
 
+def test_a_score_that_stays_at_0_is_not_rising(deep):
+    said = DEV_CURVE.finding(DEV_CURVE.among(deep[:1]).assign(bleu=0.0))
+    assert said == "Best dev BLEU: post-layernorm 0.0."
+
+
 def test_the_loss_and_the_gradient_at_the_end_are_those_of_the_log(deep):
     run = deep[0]
     loss = run.log.metrics("train")["loss"].iloc[-1]

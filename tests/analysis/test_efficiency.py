@@ -18,6 +18,7 @@ from nmtlab.analysis.search.stored_speed import (
     times_file,
 )
 from nmtlab.analysis.search.translation_speed import Options, efficiency, where_time_goes
+from nmtlab.cli.efficiency import _usual_ways
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu, chrf
@@ -136,6 +137,13 @@ def test_a_run_that_ctranslate2_lacks_is_named_before_anything_is_measured(zoo, 
     with pytest.raises(NmtlabError, match="plan_length = true"):
         efficiency([planned], tiny_corpus, options, on_measured=told.append)
     assert not told
+
+
+def test_ctranslate2_is_left_out_unless_asked_for_where_it_lacks_a_part_of_some_run(run, zoo, tmp_path, capsys):
+    assert len(_usual_ways([run])) == 3
+    planned = zoo.copy("planned", Workspace(tmp_path), "planned")
+    assert _usual_ways([run, planned]) == [("nmtlab", "fp32")]
+    assert capsys.readouterr().out.startswith("without ctranslate2: run 'planned': model.plan_length = true: no such")
 
 
 @pytest.mark.full

@@ -39,6 +39,8 @@ def test_peaks_on_aligned_tokens_and_on_the_first_are_counted(run):
     tokens = weights["target_position"].max()
     assert ATTENTION.finding(weights).startswith("Attention peaks on the first token: fixnorm ")
     assert ATTENTION.finding(weights).endswith(f" of {tokens}.")
+    ends = weights[weights["target_position"] == tokens].assign(target_position=0)  # of an empty translation
+    assert peaks_finding(ends) == ""
     assert ATTENTION.finding(pd.DataFrame()) == CONTRIBUTIONS.finding(pd.DataFrame()) == ""
 
 

@@ -58,7 +58,7 @@ def test_of_lists_of_one_candidate_nothing_can_change_and_that_is_said(nmtlab, d
         (["--channel", "nobody"], "nobody"),
         (["--weights", "beauty=1"], "--weights beauty=1: no such feature; choose from log-prob, length, chrf, channel"),
         (["--weights", "channel=1"], "--weights channel=1: the candidates lack it; add --channel RUN"),
-        (["--blank", "whole"], "run 'whole': is a language model of no language, but the candidates are in en; train"),
+        (["--blank", "whole"], "run 'whole': is no language model; train"),
         (["--lexicon"], "run 'whole': has no lexicon; align its training text first: nmtlab runs align whole"),
         (["--weights", "lexicon=1"], "--weights lexicon=1: the candidates lack it; add --lexicon"),
         (["--weights", "covered=1"], "--weights covered=1: the candidates lack it; add --coverage"),

@@ -90,7 +90,7 @@ def test_the_reward_of_a_word_is_learned_from_the_lengths_with_a_row_for_each_st
             ["search-errors", "whole", "--set", "search.coverage=0.2"],
             "search.coverage = 0.2: exact search has no bound",
         ),
-        (["beam-sweep", "whole", "--beams", "1,x"], "--beams 1,x"),
+        (["beam-sweep", "whole", "--beams", "1,x"], "--beams 1,x: not whole numbers between commas"),
         (["beam-sweep", "whole", "--beams", "0,2"], "--beams 0,2: 0 is out of range"),
         (["beam-sweep", "whole", "--alphas", "0.5,nan"], "--alphas 0.5,nan: nan is out of range; give numbers from 0"),
         (["beam-sweep", "whole", "--gammas", "inf"], "--gammas inf: inf is out of range; give finite numbers"),

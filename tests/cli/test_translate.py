@@ -44,7 +44,7 @@ def test_what_ctranslate2_cannot_do_is_refused_if_it_is_asked_for_and_else_done_
 @pytest.mark.full
 def test_a_run_that_plans_lengths_is_translated_here_or_refused(nmtlab, zoo, data):
     zoo.copy("planned", Workspace(data), "plan")
-    lacks = "run 'plan': model.plan_length = true: no such part there"
+    lacks = "run 'plan': model.plan_length = true: no such part in the other program"
     done = nmtlab("translate", "plan", "--beam", 1, stdin=TEXT)
     assert (done.code, done.err) == (0, f"engine: nmtlab ({lacks})\n")
     refused = nmtlab("translate", "plan", "--beam", 1, "--engine", "ctranslate2", stdin=TEXT)

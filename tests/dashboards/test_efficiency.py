@@ -200,7 +200,7 @@ def test_the_page_says_how_many_times_as_fast_as_the_chosen_setting_others_are_a
     assert found.min() == found["nmtlab fp32 with beam 5"] == 1.0
     page.lines.choose([GREEDY])
     assert page.faster.frame.set_index("setting").loc["nmtlab fp32 with beam 1", "times as fast"] == "1.00"
-    assert page.ratios.value.startswith("Against nmtlab fp32 with beam 1: at most 0.5 BLEU less")
+    assert page.ratios.value.startswith("Against nmtlab fp32 with beam 1, with the same engine: at most 0.5 BLEU less")
     page.cost.value = "memory_mib"
     assert (page.ratios.value, page.faster.frame.empty) == ("Choose a time as the cost.", True)
 

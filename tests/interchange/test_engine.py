@@ -93,7 +93,7 @@ def test_a_damaged_conversion_is_named_with_what_to_do(run):
 def test_a_model_that_cannot_be_converted_leaves_nothing(zoo, workspace):
     run = zoo.copy("planned", workspace)
     with (
-        pytest.raises(NmtlabError, match=r"model\.plan_length = true: no such part there"),
+        pytest.raises(NmtlabError, match=r"model\.plan_length = true: no such part in the other program"),
         converted(run, "fp32", GREEDY, "best"),
     ):
         pass
@@ -185,7 +185,7 @@ def test_python_opens_the_engine_that_is_chosen_and_is_told_which(run, lines):
 
 def test_a_planned_model_stays_here(zoo):
     choice = choose_engine("auto", zoo("planned"), GREEDY, CPU, [])
-    assert choice == ("nmtlab", "run 'whole': model.plan_length = true: no such part there")
+    assert choice == ("nmtlab", "run 'whole': model.plan_length = true: no such part in the other program")
 
 
 def test_without_ctranslate2_all_stays_here(run, monkeypatch):

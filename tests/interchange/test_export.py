@@ -356,7 +356,7 @@ def test_a_part_that_other_programs_lack_is_named(tiny_corpus, tiny_recipe, tmp_
     run = untrained(tiny_recipe, tiny_corpus, tmp_path / "data", {field: value})
     (tmp_path / "out").mkdir()
     shown = {True: "true", "average": "'average'"}.get(value, f"{value}")
-    assert f"{field} = {shown}: no such part there" in refusal(run, tmp_path / "out", program)
+    assert f"{field} = {shown}: no such part in the other program" in refusal(run, tmp_path / "out", program)
 
 
 @pytest.mark.parametrize("family", ["rnn", "conv", "bytenet"])
@@ -407,6 +407,7 @@ def test_a_norm_that_nobody_here_can_describe_is_refused_by_name(learned, tmp_pa
     from nmtlab.interchange import folding
 
     monkeypatch.delitem(folding._EPSILONS, "scale")
-    with pytest.raises(NmtlabError, match=r"model.norm = 'scale': no such part there; choose a run with layer or rms"):
+    said = r"model.norm = 'scale': no such part in the other program; choose a run with layer or rms"
+    with pytest.raises(NmtlabError, match=said):
         exported(learned(SCALED), tmp_path, "ctranslate2")
     assert not list(tmp_path.iterdir())

@@ -81,7 +81,8 @@ def test_what_cannot_be_is_refused_by_name(changes, said):
 
 def test_other_programs_which_do_not_clip_are_refused():
     recipe = named_recipe("transformer-tiny").with_changes({"model.clip_inputs": 2.0})
-    with pytest.raises(RunError, match=r"model.clip_inputs = 2: no such part there; choose a run with clip_inputs = 0"):
+    said = r"model.clip_inputs = 2: no such part in the other program; choose a run with clip_inputs = 0"
+    with pytest.raises(RunError, match=said):
         check_exportable("clipped", recipe)
     with pytest.raises(RecipeError, match=r"search.int8: CTranslate2 does not search like that; set it to false"):
         check_search(SearchSettings(int8=True))

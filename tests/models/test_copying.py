@@ -293,5 +293,5 @@ def test_a_copying_training_resumes_exactly(name, tiny_corpus, workspace):
 def test_other_programs_have_no_copies(tiny_corpus, workspace, tmp_path):
     from nmtlab.interchange.folding import check_exportable
 
-    with pytest.raises(RunError, match=r"model\.copy_head = true: no such part there"):
+    with pytest.raises(RunError, match=r"model\.copy_head = true: no such part in the other program"):
         check_exportable("run", named_recipe("transformer-small").with_changes({"model.copy_head": True}))

@@ -94,7 +94,7 @@ def test_on_a_full_disk_no_run_is_made_at_all(size, tiny_corpus, tiny_recipe, wo
 
 def test_a_run_is_not_made_over_another(copied, tiny_recipe):
     before = files(copied.folder)
-    with pytest.raises(RunError, match="'copied': already exists; choose another --name, or --resume it"):
+    with pytest.raises(RunError, match=r"'copied': already exists; choose another --name$"):
         Run.create(copied.folder, tiny_recipe, {}, copied.pipeline)
     assert files(copied.folder) == before
 

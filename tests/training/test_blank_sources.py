@@ -105,7 +105,7 @@ def test_text_with_sentences_of_dev_is_refused(tiny_recipe, tiny_corpus, workspa
 
 
 def test_a_run_that_is_no_language_model_of_the_candidates_is_refused(run, zoo, recipe, tiny_corpus, workspace):
-    with pytest.raises(NmtlabError, match="is a language model of no language, but the candidates are in en; train"):
+    with pytest.raises(NmtlabError, match="is no language model; train one with corpus"):
         n_best_lists(run, tiny_corpus, **ASKED, blank=zoo("learned"))
     german = ParallelCorpus.open(tiny_corpus.folder, "en", "de")
     other = train("german", recipe.with_changes({"training.max_evaluations": 1}), german, workspace)

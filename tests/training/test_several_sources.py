@@ -180,7 +180,7 @@ def test_what_reads_one_source_says_so(run, corpus, tmp_path):
         assert not analysis.fits(run)
         with pytest.raises(RunError, match="it reads several sources together, and this is about one"):
             analysis.of(run, corpus=corpus)
-    with pytest.raises(RunError, match=r"corpus.also_sources = \['nl'\]: no such part there"):
+    with pytest.raises(RunError, match=r"corpus.also_sources = \['nl'\]: no such part in the other program"):
         export_model(run, "huggingface", tmp_path / "exported")
     with pytest.raises(RunError, match="it reads several sources, and the text has one"):
         back_translate(run, MonolingualCorpus(corpus.folder, "de"), tmp_path / "made")
@@ -240,7 +240,7 @@ def test_the_command_checks_the_lines_of_every_source(run, corpus, workspace, mo
     short = translated("--also-source", str(tmp_path / "short"))
     assert f"short: 2 lines, but the text has {len(german)}" in str(short.exception)
     more = translated(*["--also-source", str(tmp_path / "nl")] * 2)
-    assert "run 'both' reads with its own nl" in str(more.exception)
+    assert "run 'both' reads de and nl; leave it out, or choose a run of more sources" in str(more.exception)
 
 
 def test_corpora_of_different_sources_are_refused_before_a_run_is_made(recipe, corpus, workspace):

@@ -128,7 +128,8 @@ class Analysis:
         question = self._question(run, {"start": 0, **arguments} if resumed else arguments) if self.version else None
         if question and (stored := self._stored(run, question)):
             return stored.frame()
-        check_needs(run, self.needs)
+        given = arguments.get("corpus") is not None
+        check_needs(run, [need for need in self.needs if not (given and need.packed_text)])
         if question and resumed:
             return _last(self._by_sentence(run, question, arguments), on_progress or (lambda sentences: None))
         watched = {"on_progress": on_progress} if on_progress else {}

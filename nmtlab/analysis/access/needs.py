@@ -23,12 +23,14 @@ class Need:
         problem: the same as an error says it after the run's name.
         remedy: what to do.
         met: whether a run has it.
+        packed_text: whether it is text packed with the run, in whose place a corpus can be given.
     """
 
     lack: str
     problem: str
     remedy: str
     met: Callable[[Run], bool] = field(repr=False)
+    packed_text: bool = False
 
 
 def unmet(run: Run, needs: Iterable[Need]) -> Need | None:

@@ -28,7 +28,7 @@ _BIN = 5
 
 _SENTENCES = Need(
     "no sentences", "no sentences are packed with it", "choose a packed run with sentences",
-    lambda run: run.sentences is not None,
+    lambda run: run.sentences is not None, packed_text=True,
 )  # fmt: skip
 
 

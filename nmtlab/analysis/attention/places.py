@@ -36,7 +36,7 @@ def linked_sentences(run: Run) -> ParallelCorpus | None:
 
 _LINKED = Need(
     "no aligned sentences", "it has no sentences with word links", "choose a packed run with sentences",
-    lambda run: linked_sentences(run) is not None,
+    lambda run: linked_sentences(run) is not None, packed_text=True,
 )  # fmt: skip
 
 

@@ -116,7 +116,10 @@ def peaks_finding(
         asked = {target for _, target in linked} or set(range(len(peak)))
         found = {(source, target) for target, source in enumerate(peak) if target in asked}
         first = sum(source == 0 for source, _ in found - linked)
-        parts.append(f"{run} {f'{len(found & linked)} and ' if links else ''}{first} of {len(asked)}")
+        if asked:
+            parts.append(f"{run} {f'{len(found & linked)} and ' if links else ''}{first} of {len(asked)}")
+    if not parts:  # nothing but ends
+        return ""
     where = "on an aligned token, and on the first instead" if links else "on the first token"
     return f"{what} {where}: {listed(parts, '; ')}."
 

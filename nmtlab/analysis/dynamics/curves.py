@@ -83,7 +83,7 @@ def _dev_said(curves: pd.DataFrame) -> str:
     if curves.empty:
         return ""
     best = curves.groupby("run")["bleu"].max().sort_values(ascending=False, kind="stable")
-    rising = listed([run for run in best.index if is_rising(curves.loc[curves["run"] == run, "bleu"])])
+    rising = listed([run for run in best[best > 0].index if is_rising(curves.loc[curves["run"] == run, "bleu"])])
     scores = listed([f"{run} {number(score, 1)}" for run, score in best.items()])
     return f"Best dev BLEU: {scores}.{f' Still rising at the end: {rising}.' if rising else ''}"
 

@@ -148,9 +148,9 @@ def blank_direction(run: Run, target: str) -> Direction:
     for way in _learned_blank(run):
         if language_of(way[1]) == language_of(target):
             return way
-    known = ", ".join(dict.fromkeys(code for _, code in _learned_blank(run))) or "no language"
-    problem = f"run {run.name!r}: is a language model of {known}, but the candidates are in {target}"
-    raise NmtlabError(problem, "train one with corpus.blank_source=true")
+    known = ", ".join(dict.fromkeys(code for _, code in _learned_blank(run)))
+    problem = f"is a language model of {known}, but the candidates are in {target}" if known else "is no language model"
+    raise NmtlabError(f"run {run.name!r}: {problem}", "train one with corpus.blank_source=true")
 
 
 def is_language_model(run: Run, target: str) -> bool:

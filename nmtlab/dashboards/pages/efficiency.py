@@ -220,7 +220,7 @@ class EfficiencyPage(Page):
         found = found.assign(label=[setting(row, named) for _, row in found.iterrows()])
         alike = found[found["engine"] == systems.loc[chosen, "engine"]]
         base = setting(named.loc[chosen], named)
-        self.ratios.say(f"Against {base}: {fastest_within(alike, _LOSSES, SCORES[score])}.")
+        self.ratios.say(f"Against {base}, with the same engine: {fastest_within(alike, _LOSSES, SCORES[score])}.")
         self.faster.show(_ratios(found, SCORES[score]))
 
     def _short_names(self, systems: pd.DataFrame) -> dict[str, str]:
