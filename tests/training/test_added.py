@@ -373,6 +373,18 @@ def test_the_command_line_adds_letters_and_a_tag(here, monkeypatch):
     assert "--add-letters: belongs to --from" in str(alone.exception)
 
 
+def test_statistics_name_what_a_training_has_to_add(here, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(here.data))
+    said = [
+        CliRunner().invoke(app, ["corpus", "stats", *words]).output
+        for words in (("bavarian", "--with", "nllb"), ("odd", "--with", "parent"), ("french", "--with", "parent"))
+    ]
+    assert "next: nmtlab train bavarian --from nllb --add-letters --add-tag bar_Latn --like LANGUAGE\n" in said[0]
+    assert said[1].endswith("next: nmtlab train odd --from parent --add-letters\n")
+    assert "fr: not a language that parent writes" in said[2]
+    assert "next:" not in said[2]  # there is no tag to add
+
+
 def test_subwords_with_bytes_have_no_unknown_letter(here):
     assert ImportedSubwords(subwords(LINES * 20, byte_fallback=True)).has_bytes
     assert not ImportedSubwords(subwords(LINES * 20)).has_bytes
