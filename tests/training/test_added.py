@@ -261,6 +261,9 @@ def test_a_new_tag_begins_as_the_one_that_it_is_like(tagged, here, tmp_path):
 def test_a_run_with_a_new_tag_is_exported(tagged, here, tmp_path):
     run = train(tagged.name, tagged.recipe, opened(here, "bavarian"), here, resume=True)
     export_model(run, "huggingface", tmp_path / "out")
+    card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    assert card.startswith('---\nlanguage:\n- "bar"\n- "en"\n')  # NLLB's codes are none of the hub's
+    assert f"# {run.name}\n\nA Transformer that translates from bar_Latn to eng_Latn." in card
     copy = import_model(tmp_path / "out", "copy", Workspace(tmp_path / "data"), ["bar_Latn"], ["eng_Latn"])
     first, second = (open_model(one, SearchSettings(beam_size=1)).translate(LINES) for one in (run, copy))
     assert [one.text for one in first] == [one.text for one in second]
