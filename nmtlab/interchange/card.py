@@ -44,6 +44,7 @@ def model_card(run: Run, pipeline: Pipeline, program: Program, scores: Sequence[
     library = {"huggingface": "transformers"}.get(program, program)
     codes = dict.fromkeys(map(language_of, pipeline.languages))  # of ISO 639, as the hub wants them
     languages = "".join(f'- "{code}"\n' for code in codes)  # YAML's no is false
+    about = "" if _begun(run) else f"{run.recipe.about}\n\n"  # how to fine-tune says nothing of the model
     names = list(dict.fromkeys(corpus.name for corpus in run.recipe.corpora if corpus.name))
     licensed = " nor of ".join(filter(None, (_named(names), _begun(run))))
     return f"""---
@@ -53,7 +54,7 @@ pipeline_tag: translation
 ---
 # {run.name}
 
-{"" if _begun(run) else f"{run.recipe.about}{chr(10) * 2}"}A Transformer that translates from {pipeline.languages[0]} to {pipeline.languages[1]}. {_origin(run, names)}
+{about}A Transformer that translates from {pipeline.languages[0]} to {pipeline.languages[1]}. {_origin(run, names)}
 `recipe.toml` has all its settings. nmtlab {nmtlab.__version__} exported it.
 
 ## Scores
