@@ -382,7 +382,7 @@ def test_statistics_name_what_a_training_has_to_add(here, monkeypatch):
         CliRunner().invoke(app, ["corpus", "stats", *words]).output
         for words in (("bavarian", "--with", "nllb"), ("odd", "--with", "parent"), ("french", "--with", "parent"))
     ]
-    assert "next: nmtlab train bavarian --from nllb --add-letters --add-tag bar_Latn --like LANGUAGE\n" in said[0]
+    assert said[0].endswith("next: nmtlab train bavarian --from nllb --add-tag bar_Latn --like LANGUAGE\n")
     assert said[1].endswith("next: nmtlab train odd --from parent --add-letters\n")
     assert "fr: not a language that parent writes" in said[2]
     assert "next:" not in said[2]  # there is no tag to add
