@@ -193,6 +193,6 @@ def _translated(
     origin, options = report.get("origin", {}), report.get("options", {})
     wanted = {"weights": run.checkpoints.original_digest, "checksum": text.checksum()}
     if any(origin.get(field) != value for field, value in wanted.items()) or not how.facts.items() <= options.items():
-        problem = f"corpus {folder.name!r}: already exists, but from another run, text or search"
+        problem = f"corpus {folder.name!r}: already exists, but from another run, text, search or number of lines"
         raise CorpusError(problem, f"choose another name, or remove it: nmtlab corpus remove {folder.name}")
     return options["lines"], sum(report["dropped"].get("train", {}).values())

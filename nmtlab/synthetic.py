@@ -267,4 +267,5 @@ def _none_left(name: str, counted: Counter[str]) -> CorpusError:
     if counted[BLANK_TRANSLATION] == total:
         return CorpusError(f"{name} translates all {total:,} lines as blank", "choose a run that has learned more")
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in counted.most_common() if number)
-    return CorpusError(f"{name}: none of {total:,} translations can be used ({reasons})", "choose another run or text")
+    problem = f"{name}: none of {total:,} translations can be used ({reasons})"
+    return CorpusError(problem, "choose a run that has learned more, or another text")

@@ -154,6 +154,9 @@ class Workspace:
                 return folder
         searched = ", ".join(str(folder) for folder in candidates)
         path = f".{os.sep}{name}"
+        if Path(name).is_file():
+            remedy = "import it with 'nmtlab corpus import', or give the path of a folder"
+            raise CorpusError(f"corpus {name!r}: a file, not a corpus", remedy)
         raise CorpusError(
             f"corpus {name!r}: not found (searched {searched})",
             f"give {path} for the folder here"

@@ -159,7 +159,7 @@ def test_a_stop_during_a_translation_ends_the_steps_and_leaves_no_text(settings,
     ("change", "problem"),
     [
         ({"recipe": ["training.label_smoothing=0.2"]}, "run 'two.back1' was begun with training.label_smoothing"),
-        ({"beam_size": 2}, "corpus 'two.by-back1': already exists, but from another run, text or search"),
+        ({"beam_size": 2}, "corpus 'two.by-back1': already exists, but from another run, text, search or number of"),
         ({"ratio": 0.1}, "corpus 'two.by-back1': already exists"),
     ],
 )

@@ -1,6 +1,7 @@
 """`nmtlab corpus stats --with RUN`: how a run's pipeline sees a text."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from nmtlab.cli.answer import Answer, print_answer
 from nmtlab.cli.tables import print_table
@@ -71,8 +72,16 @@ def print_seen(run: Run, corpus: ParallelCorpus, as_json: bool) -> None:
     for split, side in sides:
         for note in _notes(side, run) if split == corpus.splits[0] else []:
             print(note)
-    if any(side.letters for split, side in sides if split == "train"):
-        print(f"next: nmtlab train {corpus.name} --from {run.name} --add-letters")
+    if added := _additions([side for split, side in sides if split == "train"]):
+        print(f"next: nmtlab train {corpus.name} --from {run.name}{added}")
+
+
+def _additions(sides: Sequence[SeenSide]) -> str:
+    """Return the options of a training that add what a run lacks; none if it cannot have a language of the text."""
+    if any(not side.known and side.tag is not False for side in sides):
+        return ""
+    tags = "".join(f" --add-tag {side.language} --like LANGUAGE" for side in sides if side.tag is False)
+    return " --add-letters" * any(side.letters for side in sides) + tags
 
 
 def _answer(split: str, side: SeenSide) -> SideSeen:

@@ -97,12 +97,12 @@ def translate(
     if not re.fullmatch("[a-z0-9-]{0,50}", origin):  # as in a recipe
         raise NmtlabError(f"--origin {origin!r}: not letters a to z, digits and hyphens", "give a name like synthetic")
     opened, lines = open_run(run, workspace), open_monolingual(text, workspace)
-    if any(lines.language == source for source, _ in opened.directions):
+    if reads := any(lines.language == source for source, _ in opened.directions):
         opened = opened.directed(lines.language, to)
     neural = opened.recipe.model.neural
     if samples and not neural:
         raise NmtlabError(f"--samples: run {opened.name!r} is phrase-based", "leave it out")
-    if not allow_overlap:
+    if reads and not allow_overlap:  # text in another language is refused as such
         check_held_out(lines, _corpora(opened, workspace), ACCEPT)
 
     from nmtlab.interchange.engine import choose_engine  # after the names are checked: it loads torch

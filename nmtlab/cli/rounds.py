@@ -9,7 +9,7 @@ import typer
 from nmtlab.analysis.comparison.files import text_of_split
 from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.corpus_translate import ACCEPT
-from nmtlab.cli.options import Set, Source, Split, Target, Threads, changed, interrupted
+from nmtlab.cli.options import Set, Source, Target, Threads, changed, interrupted
 from nmtlab.cli.scored import FIELDS, Score
 from nmtlab.cli.tables import print_table
 from nmtlab.progress import ProgressBar
@@ -82,7 +82,7 @@ def rounds(
         bool,
         typer.Option("--both-ways", help="A run of both directions in each round, the first on real pairs."),
     ] = False,
-    split: Split = "test",
+    split: Annotated[str, typer.Option(help="Split that the runs are scored on.")] = "test",
     source: Source = "",
     target: Target = "",
     set_: Set = None,

@@ -151,7 +151,8 @@ def train(
     if parent and settings.transfer.continued:
         raise RunError(f"--parent {parent}: recipe {chosen!r} goes on training a run", f"use --from {parent}")
     folder = workspace.corpus_folder(corpus)
-    name = name or _default_name(f"{folder.resolve().name}.{Path(chosen).stem}.{settings.training.seed}")
+    if not name and (resume or not estimate):
+        name = _default_name(f"{folder.resolve().name}.{Path(chosen).stem}.{settings.training.seed}")
     if resume:
         started = Run(workspace.run_folder(name)).recipe
         settings = settings if recipe else _with_corpora(changed(started, changes, threads), further)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import nmtlab
+from nmtlab.languages import language_of
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tags import MARIAN_FORM, language_tag
@@ -41,7 +42,9 @@ def model_card(run: Run, pipeline: Pipeline, program: Program, scores: Sequence[
     The pipeline is in the exported direction; `scores` are lines on what the run scored, with signatures.
     """
     library = {"huggingface": "transformers"}.get(program, program)
-    languages = "".join(f"- {language}\n" for language in dict.fromkeys(pipeline.languages))
+    codes = dict.fromkeys(map(language_of, pipeline.languages))  # of ISO 639, as the hub wants them
+    languages = "".join(f'- "{code}"\n' for code in codes)  # YAML's no is false
+    about = "" if _begun(run) else f"{run.recipe.about}\n\n"  # how to fine-tune says nothing of the model
     names = list(dict.fromkeys(corpus.name for corpus in run.recipe.corpora if corpus.name))
     licensed = " nor of ".join(filter(None, (_named(names), _begun(run))))
     return f"""---
@@ -51,9 +54,7 @@ pipeline_tag: translation
 ---
 # {run.name}
 
-{run.recipe.about}
-
-A Transformer that translates from {pipeline.languages[0]} to {pipeline.languages[1]}. {_origin(run, names)}
+{about}A Transformer that translates from {pipeline.languages[0]} to {pipeline.languages[1]}. {_origin(run, names)}
 `recipe.toml` has all its settings. nmtlab {nmtlab.__version__} exported it.
 
 ## Scores

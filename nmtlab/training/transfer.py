@@ -184,10 +184,10 @@ def continued_pipeline(parent: Run, settings: TransferSettings, trained: Sequenc
 
 def _with_language(parent: Run, side: str, language: str, continued: bool = True) -> str:
     """Return how a parent gets a language: imported again, or with a new tag; empty if it cannot."""
-    tags = known_languages(parent.pipeline)
-    if language in tags and parent.recipe.text.segmentation == "imported":
-        return f"import the model again with --{side} {language} too"
-    if tags and continued and language not in tags and side in tagged_sides(parent.pipeline):
+    tags, tagged = known_languages(parent.pipeline), side in tagged_sides(parent.pipeline)
+    if parent.recipe.text.segmentation == "imported" and (language in tags or not tagged):
+        return f"import the model again with --{side} {language}" + " too" * (language in tags)
+    if tags and continued and language not in tags and tagged:
         return f"give it a tag: --add-tag {language} --like LANGUAGE, one of {', '.join(tags)}"
     return ""
 

@@ -77,6 +77,7 @@ def test_samples_are_told_with_the_weight_of_each(nmtlab, german, data):
         (["--text", "tiny:en"], "text tiny: in en, but whole translates de to en; choose text in de"),
         (["--text", "tiny"], "corpus 'tiny': has text in de, en; name one of them, as tiny:de"),
         (["--text", "nothing"], "corpus 'nothing': not found"),
+        (["--text", "lines.txt"], "corpus 'lines.txt': a file, not a corpus; import it with 'nmtlab corpus import'"),
         (["--text", "german", "--temperature", 1], "--temperature: belongs to --samples"),
         (["--text", "german", "--samples", 2, "--temperature", 0], "--temperature 0: not between 0.001 and 1000"),
         (["--text", "german", "--origin", "Back 1"], "--origin 'Back 1': not letters a to z, digits and hyphens"),
@@ -119,6 +120,10 @@ def test_text_with_sentences_of_dev_or_test_is_refused_with_their_number(nmtlab,
     found = sum(line in set(lines[:2]) for line in lines)
     assert f"text leak: has {found} de sentences of dev; remove them from the text" in refused.err
     assert not nmtlab("corpus", "translate", "made", "--run", "whole", "--text", "leak", "--allow-overlap").code
+    write_lines(data.parent / "other.txt", tiny_corpus.lines("dev", "en"))  # of a language that the run cannot read
+    nmtlab("corpus", "import", "mono", "other", "other.txt", "--language", "en")
+    refused = nmtlab("corpus", "translate", "new", "--run", "whole", "--text", "other")
+    assert "text other: in en, but whole translates de to en" in refused.err
 
 
 def test_a_run_trains_on_real_and_synthetic_pairs(nmtlab, data, german):

@@ -291,7 +291,8 @@ def test_the_card_names_languages_text_scores_and_licence(learned, tmp_path):
     run = learned("PostNorm + LayerNorm")
     folder = exported(run, tmp_path, scores=["BLEU 12.00 on tiny test, signature"])
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert card.startswith("---\nlanguage:\n- de\n- en\nlibrary_name: transformers\npipeline_tag: translation\n---\n")
+    assert card.startswith('---\nlanguage:\n- "de"\n- "en"\nlibrary_name: transformers\n')
+    assert "\npipeline_tag: translation\n---\n# " in card
     for part in (
         "translates from de to en. It was trained on tiny.",
         f"- BLEU {run.log.metrics('validation')['bleu'].max():.2f} on dev, the best in training",

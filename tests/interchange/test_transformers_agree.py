@@ -394,11 +394,11 @@ def _swapped(ids: list[int], padding: int) -> list[int]:
 
 
 def test_a_language_that_it_was_not_imported_with_is_refused_with_what_would_do(imported, tmp_path):
-    """M2M-100 has the tag of a target language, which may become a source; an untagged model has one pair."""
+    """M2M-100 has the tag of a target language, which may become a source; an untagged source is what it is called."""
     (source, target), (_, *more) = imported.run.direction, [*imported.run.pipeline.target.languages, ""]
     is_known = imported.run.recipe.text.target_tag == "own"
     corpus = ParallelCorpus(tmp_path, target if is_known else "fr", more[0] if is_known else target)
-    remedy = f"import the model again with --source {target} too" if is_known else "choose a parent that reads fr"
+    remedy = f"import the model again with --source {f'{target} too' if is_known else 'fr'}"
     recipe = continued_recipe(imported.run, named_recipe("fine-tune"))
     with pytest.raises(RunError, match=f"reads {source}, .* is in {corpus.source}; {remedy}"):
         check_parent(imported.run, recipe, [corpus], [""])

@@ -85,8 +85,11 @@ def test_a_draw_of_lines_keeps_their_order_and_is_part_of_a_larger_one(tmp_path)
 
 def test_an_import_without_a_line_leaves_no_folder(tmp_path):
     write_lines(tmp_path / "blank.txt", ["", " "])
-    with pytest.raises(CorpusError, match="text: all 2 lines were dropped"):
+    with pytest.raises(CorpusError, match="text: all 2 lines were dropped, 2 blank line"):
         import_mono(tmp_path / "text", [tmp_path / "blank.txt"], "en")
+    write_lines(tmp_path / "empty.txt", [])
+    with pytest.raises(CorpusError, match="text: there are no lines in the files; give more text"):
+        import_mono(tmp_path / "text", [tmp_path / "empty.txt"], "en")
     assert not (tmp_path / "text").exists()
 
 

@@ -261,6 +261,9 @@ def test_a_new_tag_begins_as_the_one_that_it_is_like(tagged, here, tmp_path):
 def test_a_run_with_a_new_tag_is_exported(tagged, here, tmp_path):
     run = train(tagged.name, tagged.recipe, opened(here, "bavarian"), here, resume=True)
     export_model(run, "huggingface", tmp_path / "out")
+    card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    assert card.startswith('---\nlanguage:\n- "bar"\n- "en"\n')  # NLLB's codes are none of the hub's
+    assert f"# {run.name}\n\nA Transformer that translates from bar_Latn to eng_Latn." in card
     copy = import_model(tmp_path / "out", "copy", Workspace(tmp_path / "data"), ["bar_Latn"], ["eng_Latn"])
     first, second = (open_model(one, SearchSettings(beam_size=1)).translate(LINES) for one in (run, copy))
     assert [one.text for one in first] == [one.text for one in second]
@@ -371,6 +374,18 @@ def test_the_command_line_adds_letters_and_a_tag(here, monkeypatch):
     assert (transfer.add_tag, transfer.like, transfer.add_letters) == ("bar_Latn", "deu_Latn", True)
     alone = CliRunner().invoke(app, ["train", "tiny", "--add-letters"])
     assert "--add-letters: belongs to --from" in str(alone.exception)
+
+
+def test_statistics_name_what_a_training_has_to_add(here, monkeypatch):
+    monkeypatch.setenv("NMTLAB_DATA", str(here.data))
+    said = [
+        CliRunner().invoke(app, ["corpus", "stats", *words]).output
+        for words in (("bavarian", "--with", "nllb"), ("odd", "--with", "parent"), ("french", "--with", "parent"))
+    ]
+    assert said[0].endswith("next: nmtlab train bavarian --from nllb --add-tag bar_Latn --like LANGUAGE\n")
+    assert said[1].endswith("next: nmtlab train odd --from parent --add-letters\n")
+    assert "fr: not a language that parent writes" in said[2]
+    assert "next:" not in said[2]  # there is no tag to add
 
 
 def test_subwords_with_bytes_have_no_unknown_letter(here):

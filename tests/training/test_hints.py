@@ -38,3 +38,5 @@ def test_a_hint_names_recipes_of_the_same_family_for_little_text():
     assert "conv-tiny" in hint(named_recipe("conv").with_changes({"about": "mine"}))
     assert "fixnorm-lex-small" in hint(named_recipe("tied-small"))
     assert "-small" not in hint(named_recipe("fixnorm-lex-small").with_changes({"training.seed": 2}))
+    continued = {"transfer.parent": "opus", "transfer.continued": True}
+    assert hint(named_recipe("prenorm").with_changes(continued)).endswith("more updates may help, or more text")

@@ -172,7 +172,7 @@ def build(
         report.kept = {split: kept[split] for split in SPLITS}
         if not report.kept["train"]:
             raise CorpusError(
-                f"{folder.name}: nothing to train on, all {report.read:,} pairs were dropped or held out{_why(report)}",
+                f"{folder.name}: nothing to train on, {why_nothing(report, 'pairs', 'dropped or held out')}",
                 "give more text, hold out less, or allow longer sentences",
             )
         _spool(temporary, "source").unlink(missing_ok=True)
@@ -215,6 +215,11 @@ def _write(folder: Path, report: ImportReport, split: str, pairs: Iterable[Pair]
     return written
 
 
-def _why(report: ImportReport) -> str:
+def why_nothing(report: ImportReport, what: str, gone: str = "dropped") -> str:
+    """Return why nothing is left of the lines or pairs that were read, with the number of each reason."""
+    if not report.read:
+        return f"there are no {what} in the files"
     reasons: Counter[str] = sum(report.dropped.values(), Counter())
-    return "".join(f", {number:,} {reason}" for reason, number in reasons.most_common())
+    return f"all {report.read:,} {what} were {gone}" + "".join(
+        f", {number:,} {reason}" for reason, number in reasons.most_common()
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from nmtlab.errors import CorpusError
 from nmtlab.text.corpora.cleaning import BLANK_LINE, DUPLICATE, TOO_LONG, Marks, digest, is_too_long
 from nmtlab.text.corpora.concatenation import SURPLUS
-from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport, as_named
+from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, ImportReport, as_named, why_nothing
 from nmtlab.text.corpora.lines import is_blank, new_folder, read_lines, write_lines
 from nmtlab.text.corpora.monolingual import sampled
 
@@ -38,7 +38,7 @@ def import_mono(
         path = temporary / f"train.{language}"
         kept = write_lines(path, _clean(chain.from_iterable(map(read_lines, files)), max_words, dropped))
         if not kept:
-            raise CorpusError(f"{Path(folder).name}: all {report.read:,} lines were dropped", "give more text")
+            raise CorpusError(f"{Path(folder).name}: {why_nothing(report, 'lines')}", "give more text")
         if limit and kept > limit:
             dropped[SURPLUS] += kept - limit
             kept = write_lines(path, sampled(read_lines(path), kept, limit, seed))
