@@ -104,6 +104,7 @@ class Recipe(Section):
             )
         problems = (
             _going_on_problem, _risk_problem, _guided_problem, _sources_problem, _blank_problem, _context_problem,
+            _drawn_problem,
         )  # fmt: skip
         if problem := next((problem for one in problems if (problem := one(self))), ""):
             raise ValueError(problem)
@@ -284,6 +285,17 @@ def _context_problem(recipe: Recipe) -> str:
     }  # fmt: skip
     if other := next((name for name, is_set in of_sentences.items() if is_set), ""):
         return f"text.context: {other} is of a sentence alone; leave one of them out"
+    return ""
+
+
+def _drawn_problem(recipe: Recipe) -> str:
+    """Return why no segmentations can be drawn of a recipe's text; empty if they can, or need not be."""
+    if recipe.training.segmentations == 1:
+        return ""
+    if not recipe.model.neural or recipe.text.segmentation not in ("bpe", "unigram"):
+        return "training.segmentations draws subwords of bpe or unigram for a neural model; leave it out"
+    if recipe.text.annotate:
+        return "training.segmentations draws no pieces beside suggestions; leave it or text.annotate out"
     return ""
 
 

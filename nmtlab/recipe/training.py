@@ -22,6 +22,12 @@ class TrainingSettings(Section):
     sampling_exponent: float = Field(0.7, ge=0, le=1)
     """Corpora are sampled in proportion to (number of pairs)^this, 1 / temperature: 1 proportional, 0 uniform."""
 
+    segmentations: int = Field(1, ge=1, le=1000)
+    """Segmentations of the text into subwords, drawn at random, which epochs read in turn (1: the likeliest alone)."""
+
+    segmentation_alpha: float = Field(0.1, ge=0, le=1)
+    """Of drawn segmentations: share of BPE's merges left out; of a unigram model, exponent of their probabilities."""
+
     curriculum: Literal["none", "length", "rarity"] = "none"
     """Easier pairs first, by the length of the source or the rarity of its tokens."""
 
@@ -134,6 +140,8 @@ class TrainingSettings(Section):
                 raise ValueError(
                     f"{field} is of {' and '.join(optimisers)}, not of optimiser {self.optimiser!r}; leave it out"
                 )
+        if self.segmentations == 1 and self.segmentation_alpha != type(self).model_fields["segmentation_alpha"].default:
+            raise ValueError("segmentation_alpha is set, but segmentations is 1; set that to 10, or leave it out")
         if self.curriculum == "none" and self.curriculum_passes != type(self).model_fields["curriculum_passes"].default:
             raise ValueError("curriculum_passes is set, but curriculum is none; set that to length or rarity")
         return self

@@ -107,7 +107,8 @@ class Trainer:
     def train(self, on_event: OnEvent, should_stop: Callable[[], bool], minutes: float = math.inf) -> None:
         """Train until the training finishes, is stopped, or diverges; after `minutes`, it is evaluated and stopped."""
         parameters = sum(p.numel() for p in self.model.parameters())
-        on_event(Prepared(parameters, len(self.mixture), self.mixture.skipped, self.updates))
+        pairs = sum(map(len, self.mixture.begins_with))
+        on_event(Prepared(parameters, pairs, self.mixture.skipped, self.updates))
         if self.recipe.machine.compile:
             on_event(Preparing("compiling the model, which takes minutes"))
         self.model.train()

@@ -177,9 +177,10 @@ _WAITS = "early stopping and decay wait for a pass over the text"
 def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> tuple[int, int]:
     """Return how many pairs of an epoch have a side that a system made, and how many it has.
 
-    Of texts that take turns, the epoch is that of the largest share. The texts of the mixture are `trained`.
+    Of texts that take turns, the epoch is that of the largest share. The texts of the mixture are `trained`,
+    once for each segmentation.
     """
-    made = [bool(synthetic_language(corpus)) for corpus in trained]
+    made = [bool(synthetic_language(corpus)) for corpus in trained] * (len(mixture.texts) // len(trained))
     epochs = [mixture.quotas_of(epoch) for epoch in range(len(made))]
     counts = [
         (sum(quota for quota, is_made in zip(quotas, made, strict=True) if is_made), sum(quotas)) for quotas in epochs
@@ -446,11 +447,15 @@ def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
 
 
 def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> Mixture:
-    pipeline = run.pipeline.learned or run.pipeline
+    """Return the texts of a training as ids; with several segmentations, each text in all of them, as a rotation."""
+    pipeline, settings = run.pipeline.learned or run.pipeline, run.recipe.training
+    named = [one for one in zip(corpora, checksums, run.recipe.corpora, strict=True) if not one[2].vocabulary_only]
+    several = settings.segmentations > 1
+    draws = [(number, settings.segmentation_alpha) if several else None for number in range(settings.segmentations)]
     texts = [
-        EncodedCorpus.open(workspace.cache, pipeline.directed(*text.direction), text, checksum=checksum)
-        for text, checksum, named in zip(corpora, checksums, run.recipe.corpora, strict=True)
-        if not named.vocabulary_only
+        EncodedCorpus.open(workspace.cache, pipeline.directed(*text.direction), text, checksum=checksum, draw=draw)
+        for draw in draws
+        for text, checksum, _ in named
     ]
-    rotations = [named.rotation for named in run.recipe.corpora if not named.vocabulary_only]
-    return Mixture(texts, run.recipe.training.sampling_exponent, rotations=rotations)
+    rotations = [one.rotation or f"text {place}" * several for place, (*_, one) in enumerate(named)] * len(draws)
+    return Mixture(texts, settings.sampling_exponent, rotations=rotations)

@@ -43,6 +43,7 @@ class EncodedCorpus:
         split: str = "train",
         on_progress: Callable[[int], object] | None = None,
         checksum: str = "",
+        draw: tuple[int, float] | None = None,
     ) -> "EncodedCorpus":
         """Return a split of `corpus` as ids, from the cache unless text or pipeline have changed.
 
@@ -56,12 +57,15 @@ class EncodedCorpus:
             split: train, dev or test.
             on_progress: called with the number of pairs encoded so far.
             checksum: of the corpus, if known; the text is then read only if it must be encoded.
+            draw: number and alpha of a segmentation drawn at random, as of `Subwords.drawn`; None for the likeliest.
 
         Raises:
             CorpusError: the text cannot be read, or has no usable pair.
         """
         side_key = f"{split} {'+'.join(corpus.sources)}-{corpus.target} {corpus.origin}" + " blank" * corpus.blank
         side_key += f" {corpus.documents_checksum()}" if corpus.context else ""
+        if draw:
+            side_key, pipeline = f"{side_key} drawn {draw}", pipeline.drawn(*draw)
         content = f"{_FORMAT} {side_key} {pipeline.checksum()} {checksum or corpus.checksum()}"
         folder = cache_folder / sha256(content.encode()).hexdigest()[:32]
         read = read_shards(folder) or _build(folder, pipeline, corpus, split, on_progress or (lambda pairs: None))

@@ -38,9 +38,14 @@ class Mixture:
         return sum(map(len, self.texts))
 
     @property
+    def begins_with(self) -> list[EncodedCorpus]:
+        """The texts of the first epoch."""
+        return [text for text, turn in zip(self.texts, self._turns(0), strict=True) if turn]
+
+    @property
     def skipped(self) -> dict[str, int]:
-        """Number of pairs left out of the texts, by reason."""
-        return dict(sum((Counter(text.skipped) for text in self.texts), Counter()))
+        """Number of pairs left out of the texts of the first epoch, by reason."""
+        return dict(sum((Counter(text.skipped) for text in self.begins_with), Counter()))
 
     @cached_property
     def quotas(self) -> list[int]:

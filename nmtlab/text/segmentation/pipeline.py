@@ -181,6 +181,10 @@ class Pipeline:
         sides = learned.source.recounted(source), learned.target.recounted(target)
         return replace(learned, source=sides[0], target=sides[1], learned=learned)
 
+    def drawn(self, number: int, alpha: float) -> "Pipeline":
+        """Return the pipeline with subwords that are drawn at random; arguments as of `Subwords.drawn`."""
+        return replace(self, source=self.source.drawn(number, alpha), target=self.target.drawn(number, alpha))
+
     def checksum(self) -> str:
         """Return the SHA-256 of the settings and everything learned."""
         return sha256(self._files()[MANIFEST]).hexdigest()

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from nmtlab.text.segmentation.annotation import NOTE_TAGS, Annotated, Notes
-from nmtlab.text.segmentation.tokenizers import UNKNOWN, Tokenizer
+from nmtlab.text.segmentation.tokenizers import UNKNOWN, Subwords, Tokenizer
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, known_counts
 
 T = TypeVar("T", bound=int | str)
@@ -72,6 +72,11 @@ class Side:
         by_language = {code: counts.get(code, np.zeros(self.size, dtype=np.int64)) for code in self.languages}
         vocabulary = replace(self.vocabulary, counts=np.sum([*by_language.values()], axis=0))
         return replace(self, vocabulary=vocabulary, language_counts=by_language)
+
+    def drawn(self, number: int, alpha: float) -> "Side":
+        """Return the side with subwords that are drawn at random; arguments as of `Subwords.drawn`."""
+        assert isinstance(self.tokenizer, Subwords)  # the recipe has been checked
+        return replace(self, tokenizer=self.tokenizer.drawn(number, alpha))
 
     def encode(self, lines: Sequence[str], tags: Sequence[str] = ()) -> list[list[int]]:
         """Return the ids of each line, preceded by those of `tags` and ended by EOS; a blank line is EOS alone."""

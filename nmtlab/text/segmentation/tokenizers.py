@@ -3,11 +3,15 @@
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from functools import partial
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Literal, Protocol, Self
+from zlib import crc32
 
-from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer, set_random_generator_seed
 from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]  # generated
 
 from nmtlab.errors import CorpusError, RecipeError
@@ -165,6 +169,8 @@ class _SentencePieces:
 class Subwords(_SentencePieces):
     """SentencePiece subwords, with SentencePiece's ids: the special types of the model have ours."""
 
+    _draw: tuple[int, float] | None = None
+
     @classmethod
     def learn(cls, lines: Iterable[str], kind: SubwordKind, size: int, tags: Sequence[str] = ()) -> "Subwords":
         """Learn a model; the same lines give the same model.
@@ -204,9 +210,32 @@ class Subwords(_SentencePieces):
             raise _explained(str(error), size) from None
         return cls(model.getvalue())
 
+    def drawn(self, number: int, alpha: float) -> Self:
+        """Return the same subwords, whose `ids` are drawn at random (Kudo 2018; Provilkov et al. 2020).
+
+        Args:
+            number: of the draw: the same lines have the same ids in it.
+            alpha: share of merges left out, of BPE; exponent of the probabilities of segmentations, of a unigram model.
+        """
+        other = copy(self)
+        other._draw = number, alpha
+        return other
+
     def ids(self, lines: Iterable[str]) -> list[list[int]]:
         """Return the ids of each line, ended by EOS."""
-        return self._processor.encode([self.normalised(line) for line in lines], add_eos=True)
+        texts = [self.normalised(line) for line in lines]
+        if self._draw is None:
+            return self._processor.encode(texts, add_eos=True)
+        number, alpha = self._draw
+        seed = crc32("\n".join([str(number), *texts]).encode()) >> 1  # SentencePiece takes no seed of 32 bits
+
+        def draw() -> list[list[int]]:
+            set_random_generator_seed(seed)
+            sample = partial(self._processor.encode, add_eos=True, enable_sampling=True, alpha=alpha, nbest_size=-1)
+            return [sample(text) for text in texts]
+
+        with ThreadPoolExecutor(1) as thread:  # a new thread: SentencePiece seeds its generator once in each
+            return thread.submit(draw).result()
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
         begun = accumulate(piece.startswith(SPACE) for piece in self.split(text))
