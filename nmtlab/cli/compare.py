@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from nmtlab.analysis.access.needs import overlap_warning
+from nmtlab.analysis.access.needs import overlap_warning, unfinished_warning
 from nmtlab.analysis.comparison.files import (
     ScoredText,
     labels_of,
@@ -183,8 +183,7 @@ def compare(
             recipe = run_recipe(run.recipe, set_, threads, beam)
             with sentence_bar(len(text.source), name) as bar:
                 lines[name] = translations(run, on, split, recipe.search, recipe.machine, bar.update)
-            if found := overlap_warning(run, on, split):
-                warnings.append(found)
+            warnings += filter(None, (overlap_warning(run, on, split), unfinished_warning(run)))
     about = f"{text.name}, {text.direction}"
     if html is not None:
         from nmtlab.analysis.comparison.stored import compared_lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmtlab.analysis.access.ceiling import word_ceiling
-from nmtlab.analysis.access.needs import DECODING, check_needs, overlap_warning
+from nmtlab.analysis.access.needs import DECODING, check_needs, overlap_warning, unfinished_warning
 from nmtlab.analysis.comparison.compared import Given
 from nmtlab.analysis.comparison.files import ScoredText, read_translations, text_of_split
 from nmtlab.cli.answer import Answer, Json, print_answer
@@ -159,9 +159,9 @@ def evaluate(
         remedy = "leave out file, corpus, references, scores of sentences and languages"
         raise NmtlabError("--all-directions: scores a run on all its corpora", remedy)
     if contrast:
-        others = corpus, reference, segment_scores, all_directions, beam, ter, spbleu, Path(run).is_file()
-        if any(others):
-            remedy = "leave out file, corpus, references, scores, beam and --all-directions"
+        others = corpus, reference, segment_scores, lower_is_better, all_directions, beam, ter, spbleu
+        if any(others) or split != "test" or Path(run).is_file():
+            remedy = "leave out file, corpus, split, references, scores, beam and --all-directions"
             raise NmtlabError("--contrast: scores a run on the pairs of its file", remedy)
         _print_contrast(run, contrast, source, target, set_, threads, json)
         return
@@ -265,7 +265,7 @@ def _evaluated(run: Run, corpus: ParallelCorpus, split: str, recipe: Recipe, ask
     missing = dict.fromkeys(("perplexity", "unknown_tokens"), "the system is not neural") | {
         "word_ceiling": "only of runs on words"
     }
-    warnings = [overlap_warning(run, corpus, split) or ""]
+    warnings = [overlap_warning(run, corpus, split), unfinished_warning(run)]
     warnings += [f"the translations could not be stored: {error_of_the_machine(error)}" for error in unkept]
     return _scored(run.name, text, lines, metrics, given, [one for one in warnings if one], missing, **numbers)
 

@@ -88,7 +88,7 @@ def load_digest(path: Path) -> str:
 @contextmanager
 def _explaining(path: Path) -> Iterator[None]:
     if not path.exists():
-        raise RunError(f"{path}: no such checkpoint", "train the run, or choose another checkpoint")
+        raise RunError(f"{path}: no such checkpoint", "train it until an evaluation, or choose another checkpoint")
     with reading(path, _REMEDY):
         yield
 

@@ -214,7 +214,7 @@ def test_a_checkpoint_that_is_damaged(refused, data, damage, tiny_corpus):
     expected = {
         "truncated": "damaged or truncated",
         "flipped": "checksum mismatch: the file has changed since it was saved; use another checkpoint, or train again",
-        "missing": "no such checkpoint; train the run, or choose another checkpoint",
+        "missing": "no such checkpoint; train it until an evaluation, or choose another checkpoint",
     }
     reference = tiny_corpus.folder / "test.en"
     for words in (("translate", "whole"), ("evaluate", "whole"), ("compare", "whole", reference)):

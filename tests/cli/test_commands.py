@@ -17,6 +17,7 @@ from nmtlab.cli.compare import Comparison
 from nmtlab.cli.evaluate import Evaluation
 from nmtlab.recipe import load_recipe, named_recipe, recipe_names
 from nmtlab.runs.run import Run
+from nmtlab.runs.writer import RunWriter
 from nmtlab.systems import open_system
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import read_lines
@@ -102,6 +103,15 @@ def test_a_run_is_scored_on_the_test_set_of_its_own_corpus(nmtlab, data, learned
     assert (found.system, found.text, found.source, found.target) == ("whole", "tiny test", "de", "en")
     assert (found.bleu.score, found.perplexity, found.unknown_tokens) == (bleu.score, perplexity, unseen)
     assert found.warnings == []
+
+
+def test_scores_of_a_run_whose_training_has_not_ended_say_so(nmtlab, data, learned):
+    begun = Run(shutil.copytree(learned.folder, data / "runs/begun"))
+    RunWriter(begun).truncate_after(learned.checkpoints.best_step)
+    for words in (("evaluate", "begun"), ("compare", "whole", "begun")):
+        said = nmtlab(*words).out
+        assert "run 'begun': its training has not ended (interrupted), and this is its best checkpoint so far" in said
+        assert "'whole': its training" not in said
 
 
 @pytest.mark.full

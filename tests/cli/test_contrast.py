@@ -66,6 +66,12 @@ def test_with_right_and_wrong_exchanged_the_others_are_right(learned, tmp_path):
     assert found == [not one for one in expected(learned)]
 
 
+def test_a_split_has_no_say_in_pairs_of_a_file(nmtlab, pairs):
+    said = nmtlab("evaluate", "whole", "--contrast", pairs, "--split", "dev")
+    assert said.code == 2
+    assert "--contrast: scores a run on the pairs of its file" in said.err
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [("ein hund\tone dog", "line 2"), ("a\tb\tb", "line 2"), ("a\t \tb", "line 2"), ("a\tb\tc\td", "line 2")],

@@ -67,7 +67,7 @@ def test_a_transposed_view_is_saved_as_it_looks(tmp_path):
 
 def test_a_checkpoint_that_is_not_there_is_named(saved):
     saved.unlink()
-    assert problem(saved).endswith("no such checkpoint; train the run, or choose another checkpoint")
+    assert problem(saved).endswith("no such checkpoint; train it until an evaluation, or choose another checkpoint")
 
 
 def test_a_checkpoint_cut_off_anywhere_is_refused(saved):

@@ -230,6 +230,13 @@ def overlap_warning(run: Run, corpus: ParallelCorpus, split: str) -> str:
     return f"run {run.name!r}: {run.overlap}" if affected else ""
 
 
+def unfinished_warning(run: Run) -> str:
+    """Return the warning for a score of a run whose training has not ended; empty for any other run."""
+    if run.status not in ("training", "interrupted"):
+        return ""
+    return f"run {run.name!r}: its training has not ended ({run.status}), and this is its best checkpoint so far"
+
+
 def check_counts(pipeline: Pipeline) -> None:
     """Raise `RunError` if it is not known how often a run's types occur in training, as of an imported model."""
     if not pipeline.counts_known:

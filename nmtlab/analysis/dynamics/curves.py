@@ -89,8 +89,8 @@ def _dev_said(curves: pd.DataFrame) -> str:
 
 
 def is_rising(scores: pd.Series) -> bool:
-    """Return whether the last evaluation of a run is its best."""
-    return bool(scores.iloc[-1] == scores.max())
+    """Return whether the last of several evaluations of a run is its best."""
+    return len(scores) > 1 and bool(scores.iloc[-1] == scores.max())
 
 
 DEV_CURVE = Analysis(
