@@ -42,7 +42,7 @@ class Rounds:
 
     Raises:
         CorpusError: text in one of the languages is missing, or is in another.
-        RecipeError: the recipe names further corpora, or is phrase-based.
+        RecipeError: the recipe names further corpora, reads in context, or is phrase-based.
     """
 
     name: str
@@ -56,6 +56,12 @@ class Rounds:
     both_ways: bool = False
 
     def __post_init__(self) -> None:
+        if self.recipe.more_corpora:
+            raise RecipeError("the recipe names further corpora, in one direction", "leave out more_corpora")
+        if self.recipe.text.context:
+            raise RecipeError("text.context: text that is made has no documents", "leave it out")
+        if not self.recipe.model.neural:
+            raise RecipeError("the recipe is phrase-based, and cannot be resumed", "choose a neural one")
         for language, text in self.texts.items():
             if text.language != language:
                 problem = f"text {text.name}: in {text.language}, but {language} is needed"
@@ -65,10 +71,6 @@ class Rounds:
             if language not in self.texts:
                 remedy = f"name it with --{side}-text" + (", or make one round" if side == "source" else "")
                 raise CorpusError(f"no monolingual text in {language}", remedy)
-        if self.recipe.more_corpora:
-            raise RecipeError("the recipe names further corpora, in one direction", "leave out more_corpora")
-        if not self.recipe.model.neural:
-            raise RecipeError("the recipe is phrase-based, and cannot be resumed", "choose a neural one")
 
     def with_synthetic(self, made: Mapping[Direction, str]) -> Recipe:
         """Return the recipe of a run on real pairs and on synthetic text, by its direction; of both directions on both.

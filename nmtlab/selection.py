@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmtlab.analysis.access.needs import ALONE, ONE_SOURCE, check_needs
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.language_model import NgramModel
 from nmtlab.languages import is_without_spaces
@@ -177,7 +178,8 @@ def dual_cross_entropies(
         on_progress: called for each part of the text.
 
     Raises:
-        RunError: a run does not translate in its direction, is phrase-based, or has no weights.
+        RunError: a run does not translate in its direction, reads more than a sentence, is phrase-based, or has no
+            weights.
         CorpusError: the corpus cannot be read.
     """
     systems = []
@@ -186,6 +188,7 @@ def dual_cross_entropies(
             known = ", ".join(f"{source} to {target}" for source, target in run.directions)
             problem = f"run {run.name!r}: translates {known}, not {' to '.join(direction)}"
             raise RunError(problem, "choose two runs of opposite directions, in the languages of the corpus")
+        check_needs(run, (ONE_SOURCE, ALONE))
         systems.append(open_model(run.directed(*direction), machine=machine))
     parts = []
     for sources, targets in _in_parts(corpus.pairs("train")):

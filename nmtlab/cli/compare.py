@@ -177,7 +177,7 @@ def compare(
     from nmtlab.analysis.access.translations import translations
 
     lines = {name: elsewhere.get(name, []) for name in systems}
-    warnings = []
+    warnings: list[str] = []
     if on:
         for name, run in runs.items():
             recipe = run_recipe(run.recipe, set_, threads, beam)

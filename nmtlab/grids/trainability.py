@@ -7,7 +7,7 @@ that of a model of the target language alone. So a training counts as converged 
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Literal
@@ -107,6 +107,7 @@ def trainability(
     Raises:
         CorpusError: the corpus has no training or no dev text.
     """
+    corpus = replace(corpus, context=bool(recipe.text.context))
     pipeline = Pipeline.learn(recipe.text, corpus)
     mixture = Mixture([EncodedCorpus.open(workspace.cache, pipeline, corpus)])
     held_out = _held_out(corpus, pipeline, recipe.training.batch_tokens)

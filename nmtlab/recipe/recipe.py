@@ -281,7 +281,8 @@ def _context_problem(recipe: Recipe) -> str:
     of_sentences = {
         "corpus.also_sources": any(corpus.also_sources for corpus in recipe.corpora),
         "model.lexicon 'table'": recipe.model.lexical_table, "model.grammar": recipe.model.selects_heads,
-        "model.plan_length": recipe.model.plans_length, "training.guided_attention": recipe.training.guided_attention,
+        "model.plan_length": recipe.model.plans_length, "model.copy_head": recipe.model.copies,
+        "training.guided_attention": recipe.training.guided_attention,
     }  # fmt: skip
     if other := next((name for name, is_set in of_sentences.items() if is_set), ""):
         return f"text.context: {other} is of a sentence alone; leave one of them out"

@@ -67,7 +67,8 @@ def packed_run(archive: Path, workspace: Workspace) -> Run:
 def workspace_of(run: Run) -> Workspace:
     """Return the workspace that a run was opened in: it is among its runs, or was unpacked into its cache."""
     runs = run.folder.parents[1]
-    return Workspace(runs.parents[1] if runs.name == _PACKED else runs)
+    is_cache = (runs.parent.name, runs.name) == ("cache", _PACKED)
+    return Workspace(runs.parents[1] if is_cache else runs)
 
 
 def machines_in(folder: Path) -> set[tuple[str, str]]:

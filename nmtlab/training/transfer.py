@@ -238,9 +238,10 @@ def text_of(run: Run, workspace: Workspace, purpose: str, instead: str) -> list[
     if run.origin.imported:
         raise RunError(f"{purpose} needs the text of {run.name!r}, which was imported", instead)
     texts = []
-    for named, checksum in run.trained_on:
+    known = run.environment.get("documents") or [""] * len(run.trained_on)
+    for (named, checksum), documents in zip(run.trained_on, known, strict=True):
         text = _text_as_it_was(named, checksum, workspace)
-        if text is None:
+        if text is None or (documents and documents != text.documents_checksum()):
             problem = f"{purpose} needs the text of {run.name!r}, {named.name}: it is not here as it was"
             raise RunError(problem, f"import it under that name, or {instead}")
         context = bool(run.recipe.text.context)

@@ -155,14 +155,7 @@ def test_an_unsaid_subject_is_the_object_of_the_sentence_before_and_of_no_other_
 
 def test_a_corpus_of_unsaid_subjects_has_documents_in_all_splits_and_in_every_language(tmp_path):
     write_corpus(tmp_path / "made", ["qaa", "qab"], SETTINGS, **SIZES, document=3, unsaid_subjects=True)
-    made = [
-        ParallelCorpus.open(
-            tmp_path / "made",
-            code,
-            "en",
-        )
-        for code in ("qaa", "qab")
-    ]
+    made = [ParallelCorpus.open(tmp_path / "made", code, "en") for code in ("qaa", "qab")]
     assert made[0].check() == SIZES
     assert list(made[0].lines("train", "en")) == list(made[1].lines("train", "en"))
     assert max(Counter(made[0].documents("train")).values()) > 1

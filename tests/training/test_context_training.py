@@ -8,16 +8,20 @@ from support.weights import same_weights
 
 from nmtlab.analysis.access.needs import ALONE, unmet
 from nmtlab.analysis.access.scoring import run_perplexity
+from nmtlab.analysis.access.texts import Text, sentences
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.attention.focus import BEFORE, FOCUS, words_by_mass
 from nmtlab.analysis.attention.shift import SHIFT
 from nmtlab.analysis.attention.weights import attention, attention_figure
 from nmtlab.analysis.comparison.documents import ADAPTATION
 from nmtlab.analysis.search.calibration import CALIBRATION
+from nmtlab.analysis.search.translation_speed import Options, efficiency, where_time_goes
 from nmtlab.analysis.states.projection import STATE_PROJECTION
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.interchange.export import export_model
+from nmtlab.rounds import Rounds
 from nmtlab.runs.run import Run
+from nmtlab.selection import dual_cross_entropies
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.context import SEPARATOR, in_context
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -129,3 +133,31 @@ def test_a_text_without_documents_is_named_and_it_is_not_exported(run, tiny_corp
         train("without", tiny_recipe.with_changes(_CHANGES), tiny_corpus, workspace)
     with pytest.raises(RunError, match="context = 1"):
         export_model(run, "huggingface", tmp_path / "out")
+
+
+def test_a_page_gets_the_lines_of_a_text_as_the_runs_beside_it_read_them(run, corpus, tiny_corpus):
+    read = list(in_context(corpus.lines("test", "de"), corpus.documents("test")))
+    assert sentences([run], Text(corpus, "test", False))["source"].tolist() == read
+    assert sentences([], Text(corpus, "test", False))["source"].tolist() == list(corpus.lines("test", "de"))
+    without = sentences([run], Text(tiny_corpus, "test", False))["source"].tolist()
+    assert without == list(tiny_corpus.lines("test", "de"))
+
+
+def test_what_would_read_its_sentences_alone_refuses_it(run, corpus, tiny_recipe, workspace):
+    options = Options(beam_sizes=[1], batch_tokens=[500], threads=[1], ways=[("nmtlab", "fp32")])
+    for measure in (efficiency, where_time_goes):
+        with pytest.raises(RunError, match="sentences alone"):
+            measure([run], corpus, options)
+    with pytest.raises(RunError, match="sentences alone"):
+        dual_cross_entropies(corpus, run, run)
+    with pytest.raises(RecipeError, match=r"text\.context: text that is made has no documents"):
+        Rounds("rounds", tiny_recipe.with_changes(_CHANGES), corpus, {})
+
+
+def test_an_answer_on_one_split_does_not_depend_on_the_documents_of_another(run, corpus, tmp_path):
+    CALIBRATION.of(run, corpus=corpus, split="dev")
+    other = shutil.copytree(corpus.folder, tmp_path / corpus.name)
+    (other / "train.documents").write_text("1\n" * corpus.count("train"))
+    assert CALIBRATION.stored(run, corpus=ParallelCorpus.open(other), split="dev") is not None
+    (other / "dev.documents").write_text("1\n" * corpus.count("dev"))
+    assert CALIBRATION.stored(run, corpus=ParallelCorpus.open(other), split="dev") is None

@@ -152,6 +152,7 @@ class Analysis:
 
         Raises:
             RunError: the stored answer is damaged.
+            CorpusError: the run reads in context, and the documents of a text are not known.
         """
         run, arguments = _as_read(run, arguments)
         start = {"start": 0} if inspect.isgeneratorfunction(self.compute) else {}
@@ -165,6 +166,7 @@ class Analysis:
 
         Raises:
             RunError: the stored answer is damaged.
+            CorpusError: the run reads in context, and the documents of a text are not known.
         """
         run, arguments = _as_read(run, arguments)
         defaults = _plain_defaults(self.compute)
@@ -359,8 +361,10 @@ def _plain(value: Any, name: str, split: str | None) -> Any:
     """Return an argument as JSON, equal for arguments with equal answers."""
     if isinstance(value, ParallelCorpus):
         languages = f"{value.source}-{value.target}"
+        if split:
+            return {"languages": languages, "sha256": _checksum(value, split)}
         documents = {"documents": value.documents_checksum()} if value.context else {}
-        return {"languages": languages, "sha256": _checksum(value, split) if split else value.checksum(), **documents}
+        return {"languages": languages, "sha256": value.checksum(), **documents}
     if isinstance(value, Run):
         return {"weights": value.checkpoints.original_digest or value.checkpoints.digest}
     if isinstance(value, SearchSettings):

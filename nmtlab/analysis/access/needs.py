@@ -55,12 +55,20 @@ def parent_of(run: Run) -> Run:
     """
     if run.inheritance is None:
         raise RunError(f"run {run.name!r}: has no parent", "choose a run trained with --parent")
-    folder = run.folder.parent / run.inheritance["parent"]
-    if folder.is_dir():
-        return Run(folder)
-    if packed := open_packed(folder.name, workspace_of(run)):
+    name, workspace = run.inheritance["parent"], workspace_of(run)
+    for folder in (run.folder.parent / name, workspace.runs / name):
+        if folder.is_dir():
+            return Run(folder)
+    if packed := open_packed(name, workspace):
         return packed
-    raise RunError(f"run {run.name!r}: its parent {folder.name!r} is not here", "put the parent's run beside it")
+    raise RunError(f"run {run.name!r}: its parent {name!r} is not here", "put the parent's run beside it")
+
+
+def _has_parent(run: Run) -> bool:
+    try:
+        return parent_of(run).checkpoints.has_weights()
+    except RunError:
+        return False
 
 
 def continued_from(run: Run) -> Run:
@@ -187,9 +195,7 @@ PARENT = Need(
     "no parent here",
     "its parent is not here",
     "choose a run trained with --parent, and put the parent's run beside it",
-    lambda run: (
-        run.inheritance is not None and Run(run.folder.parent / run.inheritance["parent"]).checkpoints.has_weights()
-    ),
+    _has_parent,
 )
 
 CONTINUED = Need(

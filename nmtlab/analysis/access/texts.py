@@ -1,6 +1,7 @@
 """Which sentences are available for inspection, and how have systems translated them?"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pandas as pd
@@ -87,13 +88,19 @@ def sentences(runs: Sequence[Run], text: Text, most: int = MOST) -> pd.DataFrame
         column named after the run, and its sentence score in a column `NAME chrF`. With two such runs or more, `gain`
         is the last one's chrF minus the first one's.
     """
-    pairs = list(text.corpus.pairs(text.split))
+    pairs = list(read_by(runs, text).pairs(text.split))
     stored = {run.label: stored_translations(run, text.corpus, text.split) for run in runs}
     translated = {label: lines for label, lines in stored.items() if lines is not None}
     table = side_by_side([source for source, _ in pairs], [target for _, target in pairs], translated, most)
     if text.packed and (numbers := packed_lines(text.corpus)[: len(table)]) != table.index.tolist():
         table.insert(0, "dev line", numbers)
     return table
+
+
+def read_by(runs: Sequence[Run], text: Text) -> ParallelCorpus:
+    """Return the corpus of a text as runs read it: in context if all do so, and the documents of the text are known."""
+    reads = bool(runs) and all(run.recipe.text.context for run in runs)
+    return replace(text.corpus, context=reads and text.corpus.has_documents(text.split))
 
 
 def side_by_side(

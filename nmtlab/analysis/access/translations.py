@@ -122,7 +122,7 @@ def store_translations(folder: Path, run: Run, split: str, source: list[str], li
 
 def source_digest(corpus: ParallelCorpus, split: str) -> str:
     """Return the digest of a split's source side, by which stored translations are found."""
-    return text_digest(list(replace(corpus, context=False).lines(split, corpus.source)))
+    return text_digest(list(corpus.alone.lines(split, corpus.source)))
 
 
 def text_digest(lines: Sequence[str]) -> str:
@@ -142,7 +142,7 @@ def more_sources(run: Run, corpus: ParallelCorpus, split: str) -> list[list[str]
 
 def _lines(run: Run, corpus: ParallelCorpus, split: str) -> tuple[list[str], list[str]]:
     """Return the source sentences of a split alone, and as a run reads them."""
-    alone, read = (list(one.lines(split, one.source)) for one in (replace(corpus, context=False), run.as_read(corpus)))
+    alone, read = (list(one.lines(split, one.source)) for one in (corpus.alone, run.as_read(corpus)))
     return alone, read
 
 

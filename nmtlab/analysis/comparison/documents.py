@@ -1,7 +1,6 @@
 """Does a model learn inside a document, from the corrections of the sentences before? (Kothur et al. 2018)"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -75,7 +74,7 @@ def document_translations(
     pairs = list(corpus.pairs(split))
     if len(documents) != len(pairs):
         raise CorpusError(f"documents of {len(documents):,} lines, but {split} has {len(pairs):,} pairs", "name each")
-    sources = list(replace(corpus, context=False).lines(split, corpus.source))
+    sources = list(corpus.alone.lines(split, corpus.source))
     unadapted = translations(run, corpus, split, machine=machine)
     system = open_model(run, machine=machine)
     by_name: dict[str, list[int]] = {}

@@ -96,7 +96,6 @@ N_BEST = Analysis(
     needs=DECODING,
     version=1,
     columns=_COLUMNS,
-    in_context=True,
 )
 
 

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeVar
 import pandas as pd
 import torch
 
-from nmtlab.analysis.access.needs import in_direction
+from nmtlab.analysis.access.needs import ALONE, check_needs, in_direction
 from nmtlab.analysis.search.stored_speed import COLUMNS, MEASURED, SETTING, TIMED
 from nmtlab.analysis.search.time_parts import time_parts, time_sentences, time_steps
 from nmtlab.evaluation.resampling import Comparison, paired_bootstrap
@@ -209,6 +209,7 @@ def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterato
     """Yield every combination; models for CTranslate2 are written to folders that are removed at the end."""
     for run, (engine, precision), shortlist in product(runs, options.ways, options.shortlists):
         check_has_model(run)
+        check_needs(run, (ALONE,))
         listed = run.recipe.search.model_copy(update={"shortlist": shortlist, "shortlist_translations": 0})
         exported = _exported(run, precision, listed, stack) if engine == "ctranslate2" else None
         for beam_size, tokens, threads in product(options.beam_sizes, options.batch_tokens, options.threads):

@@ -1,6 +1,6 @@
 """Example sentences for pages where no sentence has been chosen."""
 
-from nmtlab.analysis.access.texts import texts
+from nmtlab.analysis.access.texts import read_by, texts
 from nmtlab.languages import language_of
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -16,5 +16,5 @@ def example(run: Run, workspace: Workspace) -> str:
     source = run.direction[0]
     for text in texts(run, workspace):
         if text.corpus.source == source:
-            return next(iter(text.corpus.lines(text.split, source)))
+            return next(iter(read_by([run], text).lines(text.split, source)))
     return _EXAMPLES.get(language_of(source), "")

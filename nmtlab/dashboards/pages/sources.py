@@ -12,6 +12,7 @@ from nmtlab.analysis.access.needs import unmet
 from nmtlab.analysis.access.translations import more_sources
 from nmtlab.analysis.attention.edits import EDITS, edits_figure, edits_finding, edits_summary
 from nmtlab.analysis.attention.focus import (
+    BEFORE,
     FOCUS,
     PUBLISHED,
     THRESHOLD,
@@ -139,7 +140,8 @@ class SourcesPage(Page):
         """Read the attention of the run as it translates the sentence, and draw it."""
         self._weights, run = pd.DataFrame(), self._run
         sentences = self._sentence(run) if run else []
-        if run is None or all(map(is_blank, sentences)):
+        needed = sentences[:1] if run and run.recipe.text.context else sentences
+        if run is None or all(map(is_blank, needed)):
             self.hint.say("This line has no source." if sentences else "Type a sentence." if run else "")
             return
         first, *more = sentences
@@ -149,7 +151,8 @@ class SourcesPage(Page):
         self.maps.show(with_subtitle(attention_figure(self._weights), self._about(run)))
         named = zip(sources_of(run), sentences, strict=False)
         weighed = _WEIGHED if run.recipe.model.mixes_experts else ""
-        self.hint.say("; ".join(f"{name}: {isolated(text) or '(missing)'}" for name, text in named) + weighed)
+        said = (f"{name}: {isolated(text) or ('none' if name == BEFORE else '(missing)')}" for name, text in named)
+        self.hint.say("; ".join(said) + weighed)
 
     def _about(self, run: Run) -> str:
         typed = not is_blank(self.typed.value)

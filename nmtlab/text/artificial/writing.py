@@ -63,7 +63,7 @@ def write_corpus(
     if unsaid_subjects and document < 2:
         raise CorpusError(f"artificial language: document is {document}", "unsaid subjects need at least 2")
     given = settings if isinstance(settings, Mapping) else dict.fromkeys(languages, settings)
-    in_dev, in_test = (-(-size // document) if document else 0 for size in (dev, test))
+    in_dev, in_test = (-(-size // document) if document and not unsaid_subjects else 0 for size in (dev, test))
     grown = [ArtificialLanguage(code, given[code], in_dev + in_test) for code in languages]
     _check_family(grown)
     folder = Path(folder)

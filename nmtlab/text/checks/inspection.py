@@ -128,7 +128,7 @@ def check_texts(
         CorpusError: sides of different length, unreadable text, no training text, no dev text in the first direction, a
             duplicate corpus, or without `allow_overlap`, text of dev or test that is also in train.
     """
-    as_read, corpora = corpora, [replace(corpus, context=False) for corpus in corpora]
+    as_read, corpora = corpora, [corpus.alone for corpus in corpora]
     first, *more = corpora
     _check_splits(first, "train", "dev")
     for corpus in more:

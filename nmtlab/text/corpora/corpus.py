@@ -215,6 +215,11 @@ class ParallelCorpus:
         first = [target for _, target in self.pairs(split)]
         return [first, *(self._reference(path, split, len(first)) for path in self._further(split))]
 
+    @property
+    def alone(self) -> "ParallelCorpus":
+        """The corpus with each source sentence alone, not in its context."""
+        return replace(self, context=False)
+
     def has_documents(self, split: str) -> bool:
         """Return whether it is known which document each line of a split is from."""
         return self._documents(split).is_file()
@@ -228,9 +233,9 @@ class ParallelCorpus:
         path = self._documents(split)
         if not self.has_documents(split):
             remedy = f"add it, with the id of a document for each line of {split}"
-            instead = "; with text.context = 0, none is needed" if self.context else ""
+            instead = "; a run with text.context = 0 needs none" if self.context else ""
             raise CorpusError(f"{self.folder}: no {path.name}", remedy + instead)
-        ids, pairs = list(read_lines(path)), replace(self, context=False).count(split)
+        ids, pairs = list(read_lines(path)), self.alone.count(split)
         if len(ids) != pairs:
             raise CorpusError(
                 f"{path}: {len(ids):,} ids, but {split} has {pairs:,} pairs", "give the id of a document for each pair"

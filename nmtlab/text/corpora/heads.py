@@ -1,7 +1,6 @@
 """Gold heads of source words as text: `1 4 4 4`, the position of each word's head from 0; the root's is its own."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
@@ -21,7 +20,7 @@ def gold_heads(corpus: ParallelCorpus, split: str) -> list[list[int]]:
     if not path.is_file():
         remedy = "make an artificial language: nmtlab corpus make; make one of an earlier version again"
         raise CorpusError(f"{corpus.folder}: no gold/{path.name}", remedy)
-    lines, sources = list(read_lines(path)), list(replace(corpus, context=False).lines(split, corpus.source))
+    lines, sources = list(read_lines(path)), list(corpus.alone.lines(split, corpus.source))
     if len(lines) != len(sources):
         problem = f"{path}: {len(lines):,} lines, but {split} has {len(sources):,} sentences"
         raise CorpusError(problem, "give one line per sentence")

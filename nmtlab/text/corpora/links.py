@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from nmtlab.errors import CorpusError
@@ -37,7 +36,7 @@ def gold_links(corpus: ParallelCorpus, split: str) -> list[frozenset[Link]]:
     links = read_links(path)
     if swapped:
         links = [frozenset((j, i) for i, j in sentence) for sentence in links]
-    pairs = list(replace(corpus, context=False).pairs(split))
+    pairs = list(corpus.alone.pairs(split))
     if len(links) != len(pairs):
         raise CorpusError(
             f"{path}: {len(links):,} lines, but {split} has {len(pairs):,} pairs", "give one line per pair"

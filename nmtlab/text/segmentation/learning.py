@@ -59,7 +59,7 @@ def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) 
     A source may be blank if those of the corpus are to be. None is in context.
     """
     limits = Limits(max_words)
-    for pair in replace(corpus, context=False).pairs("train"):
+    for pair in corpus.alone.pairs("train"):
         if reason := rejection_reason((pair[1], pair[1]) if corpus.blank else pair, limits):
             skipped[reason] += 1
         else:

@@ -98,7 +98,7 @@ class Pipeline:
         """
         _check_learned(settings, parent, suggestions is not None)
         reused = parent if settings.segmentation != "word" else None
-        corpora = tuple(replace(corpus, context=False) for corpus in corpora)
+        corpora = tuple(corpus.alone for corpus in corpora)
         special = (*(NOTE_TAGS if settings.annotate else ()), *((SEPARATOR,) if settings.context else ()))
         needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *special)
         tags = dict.fromkeys(reused.source.vocabulary.tags if reused else needed, 0)

@@ -4,11 +4,12 @@ import shutil
 
 import pytest
 
-from nmtlab.analysis.access.needs import parent_of
+from nmtlab.analysis.access.needs import PARENT as PARENT_HERE
+from nmtlab.analysis.access.needs import parent_of, unmet
 from nmtlab.analysis.languages.shared_words import TYPES_OF_PARENT, shared_types
 from nmtlab.errors import RunError
 from nmtlab.runs.listing import open_run
-from nmtlab.runs.pack import pack
+from nmtlab.runs.pack import pack, unpack
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.training.setup import train
@@ -62,7 +63,21 @@ def test_a_packed_child_finds_its_packed_parent(runs, tmp_path):
     workspace = Workspace(tmp_path)
     for run in (runs[0], parent_of(runs[0])):
         pack(run, workspace.evidence / f"runs/{run.name}.tar.xz")
-    assert parent_of(open_run("child", workspace)).name == "parent"
+    child = open_run("child", workspace)
+    assert parent_of(child).name == "parent"
+    assert unmet(child, [PARENT_HERE]) is PARENT_HERE  # packed without weights
+
+
+def test_a_packed_child_finds_a_parent_that_was_trained_wherever_the_workspace_is(runs, tmp_path):
+    workspace = Workspace(tmp_path / "packed")
+    parent = parent_of(runs[0])
+    shutil.copytree(parent.folder, workspace.runs / parent.name)
+    pack(runs[0], workspace.evidence / "runs/child.tar.xz")
+    for child in (open_run("child", workspace), unpack(workspace.evidence / "runs/child.tar.xz", workspace, "sent")):
+        assert parent_of(child).folder == workspace.runs / "parent"
+        assert unmet(child, [PARENT_HERE]) is None
+    shutil.rmtree(workspace.runs / "parent")
+    assert unmet(open_run("sent", workspace), [PARENT_HERE]) is PARENT_HERE
 
 
 def test_a_child_whose_parent_is_gone_has_its_stored_shares_for_the_same_text(runs, tmp_path):
