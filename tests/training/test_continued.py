@@ -170,9 +170,12 @@ def test_what_does_not_fit_is_refused(parent, here, tmp_path):
         for code, name in (("de", "fr"), ("en", "en")):
             shutil.copyfile(corpus.folder / f"{split}.{code}", folder / f"{split}.{name}")
     message = refused(here, recipe_from(parent), ParallelCorpus.open(folder, "fr", "en"))
-    assert "reads de, the text that it is to be continued on is in fr; choose a parent that reads fr" in message
+    imported = parent.name == "opus"
+    remedy = "import the model again with --source fr" if imported else "choose a parent that reads fr"
+    assert f"reads de, the text that it is to be continued on is in fr; {remedy}" in message
     message = refused(here, recipe_from(parent), ParallelCorpus.open(folder, "en", "fr"))
-    assert "translates into en, the child into fr; choose a parent into fr" in message
+    remedy = "import the model again with --target fr" if imported else "choose a parent into fr"
+    assert f"translates into en, the child into fr; {remedy}" in message
 
 
 def test_other_subwords_or_tags_than_the_parents_are_refused(here):
