@@ -260,7 +260,7 @@ def test_a_run_without_weights_is_refused(zoo, german, workspace, tmp_path):
     run = zoo.copy("learned", workspace)
     for path in run.folder.rglob("*.safetensors"):
         path.unlink()
-    with pytest.raises(RunError, match="no such checkpoint; train the run"):
+    with pytest.raises(RunError, match="no such checkpoint; train it"):
         back_translate(Run(run.folder), german, tmp_path / "made")
     assert not (tmp_path / "made").exists()
 

@@ -56,5 +56,5 @@ def test_a_phrase_based_run_and_one_without_weights_are_refused(trained, tmp_pat
     moses = Run.create(tmp_path / "moses", run.recipe.with_changes({"model.family": "phrase"}), {}, run.pipeline)
     with pytest.raises(RunError, match="run 'moses': a phrase-based system"):
         opened(moses)
-    with pytest.raises(RunError, match="no such checkpoint; train the run"):
+    with pytest.raises(RunError, match="no such checkpoint; train it"):
         opened(Run.create(tmp_path / "untrained", run.recipe, {}, run.pipeline))

@@ -131,7 +131,7 @@ def _only(corpus, pair: Pair):
     """Return a corpus whose dev is a pair."""
 
     class Alone:
-        name, source, target = corpus.name, corpus.source, corpus.target
+        name, source, target, context = corpus.name, corpus.source, corpus.target, False
 
         def pairs(self, split: str):
             return iter([pair])
