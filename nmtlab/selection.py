@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtlab.analysis.access.needs import ALONE, ONE_SOURCE, check_needs
 from nmtlab.errors import CorpusError, RunError
 from nmtlab.language_model import NgramModel
 from nmtlab.languages import is_without_spaces
@@ -188,7 +187,8 @@ def dual_cross_entropies(
             known = ", ".join(f"{source} to {target}" for source, target in run.directions)
             problem = f"run {run.name!r}: translates {known}, not {' to '.join(direction)}"
             raise RunError(problem, "choose two runs of opposite directions, in the languages of the corpus")
-        check_needs(run, (ONE_SOURCE, ALONE))
+        if run.recipe.text.context or run.recipe.corpus.also_sources:
+            raise RunError(f"run {run.name!r}: reads more than a sentence", "choose a run of one source, without context")
         systems.append(open_model(run.directed(*direction), machine=machine))
     parts = []
     for sources, targets in _in_parts(corpus.pairs("train")):

@@ -148,7 +148,7 @@ def test_what_would_read_its_sentences_alone_refuses_it(run, corpus, tiny_recipe
     for measure in (efficiency, where_time_goes):
         with pytest.raises(RunError, match="sentences alone"):
             measure([run], corpus, options)
-    with pytest.raises(RunError, match="sentences alone"):
+    with pytest.raises(RunError, match="reads more than a sentence"):
         dual_cross_entropies(corpus, run, run)
     with pytest.raises(RecipeError, match=r"text\.context: text that is made has no documents"):
         Rounds("rounds", tiny_recipe.with_changes(_CHANGES), corpus, {})
