@@ -188,7 +188,9 @@ def dual_cross_entropies(
             problem = f"run {run.name!r}: translates {known}, not {' to '.join(direction)}"
             raise RunError(problem, "choose two runs of opposite directions, in the languages of the corpus")
         if run.recipe.text.context or run.recipe.corpus.also_sources:
-            raise RunError(f"run {run.name!r}: reads more than a sentence", "choose a run of one source, without context")
+            raise RunError(
+                f"run {run.name!r}: reads more than a sentence", "choose a run of one source, without context"
+            )
         systems.append(open_model(run.directed(*direction), machine=machine))
     parts = []
     for sources, targets in _in_parts(corpus.pairs("train")):
