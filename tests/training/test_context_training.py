@@ -17,6 +17,7 @@ from nmtlab.analysis.comparison.documents import ADAPTATION
 from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.analysis.search.translation_speed import Options, efficiency, where_time_goes
 from nmtlab.analysis.states.projection import STATE_PROJECTION
+from nmtlab.dashboards.pages.sources import SourcesPage
 from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.interchange.export import export_model
 from nmtlab.rounds import Rounds
@@ -161,3 +162,15 @@ def test_an_answer_on_one_split_does_not_depend_on_the_documents_of_another(run,
     assert CALIBRATION.stored(run, corpus=ParallelCorpus.open(other), split="dev") is not None
     (other / "dev.documents").write_text("1\n" * corpus.count("dev"))
     assert CALIBRATION.stored(run, corpus=ParallelCorpus.open(other), split="dev") is None
+
+
+def test_the_page_of_several_sources_opens_at_a_line_with_a_context(run, corpus, workspace):
+    page = SourcesPage(Workspace(workspace.data, (corpus.folder.parent,)))
+    page.runs.table.choose(["context"])
+    assert page.line.value == 2
+    before, sentence = list(corpus.lines("test", "de"))[:2]
+    assert page.hint.value.count(before) == page.hint.value.count(sentence) == 1
+    page.typed.value = f"{sentence}\n{before}"
+    assert page.hint.value.index(sentence) < page.hint.value.index(before)
+    page.typed.value = f"\n{before}"
+    assert "This line has no source." in page.hint.value

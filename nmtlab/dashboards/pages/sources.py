@@ -119,9 +119,12 @@ class SourcesPage(Page):
         self.text.fill(self.runs.chosen)
 
     def _limit(self) -> None:
-        """Offer the lines of the chosen text."""
-        text = self.text.text
+        """Offer the lines of the chosen text; of a run that reads in context, begin at one that has a context."""
+        text, run = self.text.text, self._run
         self.line.max = text.corpus.count(text.split) if text else 1
+        if text and run and run.recipe.text.context and self.line.value == 1:
+            read = run.as_read(text.corpus).lines(text.split, text.corpus.source)
+            self.line.value = next((number for number, line in enumerate(read, start=1) if apart(line)[0]), 1)
 
     def _sentence(self, run: Run) -> Sequence[str]:
         """Return the sentence of each source: typed, or else of the chosen line; none if there is neither."""
