@@ -203,7 +203,7 @@ def _going_on_problem(recipe: Recipe) -> str:
             return f"{field} knows nothing of what transfer.{added} adds; add that first, and go on from that run"
         if recipe.model.neural and recipe.model.low_rank:
             return f"{field} is of a parent's weights, which model.lora_rank leaves as they are; leave out one of them"
-    if (holds := next((field for field, is_set in holding.items() if is_set), "")) and "tune" not in transfer.uses:
+    if (holds := _first_set(holding)) and "tune" not in transfer.uses:
         return f"{holds} holds what is trained of the parent, which is nothing; leave it out, or tune some part"
     if transfer.keep_zeros and transfer.keep_optimiser:
         return "transfer.keep_zeros: a kept optimiser moves what was 0; set transfer.keep_optimiser=false"
@@ -242,11 +242,16 @@ def _sources_problem(recipe: Recipe) -> str:
         "model.copy_head": model.copies, "model.grammar": model.selects_heads,
         "training.guided_attention": recipe.training.guided_attention,
     }  # fmt: skip
-    if other := next((name for name, is_set in of_one.items() if is_set), ""):
+    if other := _first_set(of_one):
         return f"{field}: {other} is of one source; leave one of them out"
     if recipe.transfer.parent or recipe.transfer.continued:
         return f"{field}: a run of several sources starts from no other; leave out the parent"
     return ""
+
+
+def _first_set(fields: Mapping[str, object]) -> str:
+    """Return the name of the first field that is set; empty if none is."""
+    return next((name for name, is_set in fields.items() if is_set), "")
 
 
 def _blank_problem(recipe: Recipe) -> str:
@@ -267,7 +272,7 @@ def _blank_problem(recipe: Recipe) -> str:
         "model.copy_head": recipe.model.copies, "model.lexicon 'table'": recipe.model.lexical_table,
         "training.guided_attention": recipe.training.guided_attention,
     }  # fmt: skip
-    if other := next((name for name, is_set in reading.items() if is_set), ""):
+    if other := _first_set(reading):
         return f"{field}: {other} reads source words; leave one of them out"
     return ""
 
@@ -284,7 +289,7 @@ def _context_problem(recipe: Recipe) -> str:
         "model.plan_length": recipe.model.plans_length, "model.copy_head": recipe.model.copies,
         "training.guided_attention": recipe.training.guided_attention,
     }  # fmt: skip
-    if other := next((name for name, is_set in of_sentences.items() if is_set), ""):
+    if other := _first_set(of_sentences):
         return f"text.context: {other} is of a sentence alone; leave one of them out"
     return ""
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from nmtlab.analysis.access.findings import percent
 from nmtlab.analysis.access.needs import unmet
+from nmtlab.analysis.access.texts import read_by
 from nmtlab.analysis.access.translations import more_sources
 from nmtlab.analysis.attention.edits import EDITS, edits_figure, edits_finding, edits_summary
 from nmtlab.analysis.attention.focus import (
@@ -123,7 +124,7 @@ class SourcesPage(Page):
         text, run = self.text.text, self._run
         self.line.max = text.corpus.count(text.split) if text else 1
         if text and run and run.recipe.text.context and self.line.value == 1:
-            read = run.as_read(text.corpus).lines(text.split, text.corpus.source)
+            read = read_by([run], text).lines(text.split, text.corpus.source)
             self.line.value = next((number for number, line in enumerate(read, start=1) if apart(line)[0]), 1)
 
     def _sentence(self, run: Run) -> Sequence[str]:
