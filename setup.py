@@ -10,7 +10,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 EVIDENCE = Path(__file__).parent / "data/evidence"
-FILES = ("published/*.csv", "results/*.csv", "results/efficiency/*.csv")
+FILES = ("published/*.csv", "results/*.csv", "results/*.csv.xz", "results/efficiency/*.csv")
 RUNS = ("deep-de-en.pre-scalenorm", "small-qaa-en.fixnorm.s1", "small-qaa-en.untied.s1")
 
 

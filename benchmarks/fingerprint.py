@@ -91,8 +91,8 @@ def tables() -> Iterator[tuple[str, str]]:
     from nmtlab.thesis.claims.verdicts import measured_claims
 
     os.environ["NMTLAB_DATA"] = str(ROOT / "data")
-    for path in sorted((ROOT / "data/evidence/results").glob("*.small.csv")):
-        name = path.name.removesuffix(".small.csv")
+    for path in sorted((ROOT / "data/evidence/results").glob("*.small.csv*")):
+        name = path.name.partition(".small.csv")[0]
         yield name, digest(nmtlab("reproduce", name, "--stored"))
     for number, line in enumerate(measured_claims().to_dict("records")):
         yield f"line {number} of the claims", digest(line)

@@ -1,6 +1,7 @@
 """What the front page and the guide show works: commands parse, links lead somewhere, the Python runs."""
 
 import csv
+import lzma
 import re
 import shlex
 import statistics
@@ -129,7 +130,7 @@ def test_every_page_is_in_the_guide_and_with_its_group_on_the_front_page():
 
 def test_the_findings_of_the_front_page_are_those_of_the_results():
     def mean(table: str, row: str, system: str, metric: str = "test-bleu") -> float:
-        with (RESULTS / f"{table}.small.csv").open(encoding="utf-8", newline="") as file:
+        with lzma.open(RESULTS / f"{table}.small.csv.xz", "rt", encoding="utf-8", newline="") as file:
             lines = [line for line in csv.DictReader(file) if (line["row"], line["metric"]) == (row, metric)]
         return statistics.fmean(float(line["value"]) for line in lines if line["column"] == system)
 
@@ -153,8 +154,9 @@ def test_each_file_of_results_has_a_line_that_says_how_it_was_made():
     names = [line["file"] for line in lines]
     assert len(names) == len({*names})
     assert [name for name in names if not (RESULTS / name).is_file()] == []
-    files = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.*") if path.suffix in (".csv", ".txt")}
-    written_with = tuple(f"{name.rpartition('.')[0]}." for name in names)
+    kinds = (".csv", ".xz", ".txt")
+    files = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.*") if path.suffix in kinds}
+    written_with = tuple(f"{name.removesuffix('.xz').rpartition('.')[0]}." for name in names)
     assert [name for name in sorted(files - {"provenance.csv"}) if not name.startswith(written_with)] == []
     for line in lines:
         if line["command"].startswith("nmtlab "):

@@ -1,17 +1,19 @@
 """Adds to the evidence, which no other module changes: a run is a file written once, a vocabulary likewise."""
 
+import lzma
 from pathlib import Path
-from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from nmtlab.analysis.access.translations import store_translations
 from nmtlab.analysis.metrics import scored_text, stored_lines
 from nmtlab.errors import NmtlabError, RunError
+from nmtlab.files import replacing
 from nmtlab.grids.declared.declaration import Scale, Table
 from nmtlab.grids.results.collected import made_rows
 from nmtlab.grids.results.hypotheses import scores_of
 from nmtlab.grids.results.results import Results
+from nmtlab.grids.results.schemas import CELLS, COMPRESSED, SENTENCES
 from nmtlab.runs.archive import ENDING, write_archive
 from nmtlab.runs.pack import FIRST, fill, fill_small, thin_log
 from nmtlab.runs.run import Run
@@ -68,7 +70,8 @@ def add_table(table: Table, scale: Scale, workspace: Workspace) -> Added:
             texts.setdefault(name, []).append(text)
     present = [name for name in runs if _target(name, workspace).exists()]
     added = [_add_small(run, texts[name], table, workspace) for name, run in runs.items() if name not in present]
-    results = [_copied(path, workspace.evidence / "results") for path in saved.files]
+    large = {saved.path(CELLS), saved.path(SENTENCES)}
+    results = [_copied(path, workspace.evidence / "results", path in large) for path in saved.files]
     return Added(results, added, present)
 
 
@@ -102,6 +105,9 @@ def _target(name: str, workspace: Workspace) -> Path:
     return workspace.evidence / "runs" / f"{name}{ENDING}"
 
 
-def _copied(path: Path, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return Path(copyfile(path, folder / path.name))
+def _copied(path: Path, folder: Path, compress: bool) -> Path:
+    content = path.read_bytes()
+    target = folder / (f"{path.name}{COMPRESSED}" if compress else path.name)
+    with replacing(target) as temporary:
+        temporary.write_bytes(lzma.compress(content) if compress else content)
+    return target

@@ -127,7 +127,7 @@ def test_a_table_is_added_to_the_evidence_with_its_runs_and_nothing_is_rewritten
     before = contents(data / "evidence")
     assert {path.split("/")[0] for path in before} == {"results", "runs", "vocabularies"}
     assert [path for path in before if path.startswith("results/")] == [
-        f"results/table-3.4.tiny.{ending}" for ending in ("csv", "sentences.csv", "signatures.csv", "txt")
+        f"results/table-3.4.tiny.{ending}" for ending in ("csv.xz", "sentences.csv.xz", "signatures.csv", "txt")
     ]
     assert nmtlab("runs", "remove", "tiny.little.s1", "--yes").code == 0
     assert "gradient norms and norms of words, it can neither" in nmtlab("runs", "show", "tiny.little.s1").out

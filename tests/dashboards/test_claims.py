@@ -53,7 +53,7 @@ def some_results(folder: Path, *tables: str) -> Path:
     """Return a folder with the results of some tables."""
     folder.mkdir()
     for table in tables:
-        for path in RESULTS.glob(f"{table}.small*.csv"):
+        for path in RESULTS.glob(f"{table}.small*.csv*"):
             shutil.copy(path, folder)
     return folder
 

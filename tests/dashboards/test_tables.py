@@ -81,7 +81,7 @@ def test_a_line_has_its_mean_its_verdict_and_what_was_published(page):
 @pytest.mark.full
 def test_numbers_by_a_definition_that_is_no_more_are_named_and_not_shown(tmp_path):
     now, before = "searched-exactly", "% searched exactly"
-    cells = pd.read_csv(RESULTS / "ambiguity.small.csv")
+    cells = pd.read_csv(RESULTS / "ambiguity.small.csv.xz")
     (tmp_path / "results").mkdir()
     cells.replace({"metric": {now: before}}).to_csv(tmp_path / "results/ambiguity.small.csv", index=False)
     page = unfolded(TablesPage(Workspace(tmp_path)))

@@ -10,7 +10,7 @@ from support.packed import NO_WORKSPACE
 from nmtlab.errors import NmtlabError
 from nmtlab.grids.results.collected import collected_cells
 from nmtlab.grids.results.results import Results, stored_results
-from nmtlab.grids.results.schemas import CELLS, SENTENCES
+from nmtlab.grids.results.schemas import CELLS, COMPRESSED, SENTENCES
 from nmtlab.thesis.measured import all_measured, scores_on_test
 from nmtlab.thesis.tables.listing import TABLES
 from nmtlab.workspace import RESULTS, Workspace
@@ -24,6 +24,14 @@ def test_cells_are_read_as_they_were_written(grid, tmp_path):
     found = collected_cells(grid.table, "tiny", grid.workspace)
     found.to_csv(tmp_path / "cells.csv", index=False)
     pd.testing.assert_frame_equal(CELLS.read(tmp_path / "cells.csv"), found, check_exact=True)
+
+
+def test_cells_are_read_from_a_compressed_file_as_the_evidence_has_them(grid, tmp_path):
+    found = collected_cells(grid.table, "tiny", grid.workspace)
+    found.to_csv(tmp_path / f"table-3.4.tiny.csv{COMPRESSED}", index=False)
+    read = Results(grid.table, "tiny", grid.workspace, tmp_path)
+    assert read.exists
+    pd.testing.assert_frame_equal(read.cells, found, check_exact=True)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def main() -> None:
 
 def compared(table: str, row: str) -> pd.DataFrame:
     """Return mean and variance of three seeds on each, of a row's systems."""
-    path, now = f"data/results/{table}.small.csv", ROOT / f"data/evidence/results/{table}.small.csv"
+    path, now = f"data/results/{table}.small.csv", ROOT / f"data/evidence/results/{table}.small.csv.xz"
     earlier = subprocess.check_output(["git", "-C", ROOT, "show", f"{EARLIER}:{path}"], text=True)
     cpu, gpu = (scores(pd.read_csv(text), row) for text in (io.StringIO(earlier), now))
     gpu = gpu[gpu["machine"].str.startswith(GPU)]

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, stats
 
+from nmtlab.grids.results.schemas import as_stored
 from nmtlab.thesis.claims.declared import Claim, declared_claims
 from nmtlab.thesis.claims.verdicts import measured_claims
 from nmtlab.workspace import Workspace
@@ -84,7 +85,8 @@ def worked_out(claim: Claim, pair: str) -> dict[str, object]:
         effect = values[claim.system].mean() - other
         return {**about, **named(effect, effect, effect, float(effect == null_of(claim)), 0.0)}
     work = shares_of_runs if claim.metric.key == "converged" else means
-    if claim.metric.kind == "proportion" and not isinstance(claim.than, str) and (HERE / claim.sentences).exists():
+    spreads = as_stored(HERE / claim.sentences).exists()
+    if claim.metric.kind == "proportion" and not isinstance(claim.than, str) and spreads:
         work = share_of_sentences
     return {**about, **work(claim, pair, values, exact)}
 
@@ -123,7 +125,7 @@ def means(claim: Claim, pair: str, values: dict, exact: set) -> dict[str, float]
         (values[name].var(ddof=1) / len(values[name]), len(values[name]) - 1) for name in names if len(values[name]) > 1
     ]
     parts = parts if len(parts) == len(names) else [(math.nan, 1)]
-    if (HERE / claim.sentences).exists():
+    if as_stored(HERE / claim.sentences).exists():
         of_pair = isinstance(claim.than, str)  # else the line of the system alone, which names no other
         names = [claim.system, claim.than if of_pair else ""]
         metric = f"|{claim.metric.key}|" if claim.absolute and of_pair else claim.metric.key
@@ -306,7 +308,7 @@ def null_of(claim: Claim) -> float:
 
 @cache
 def lines_of(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path)
+    return pd.read_csv(as_stored(path))
 
 
 @cache

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from nmtlab.grids.results.schemas import CELLS
+from nmtlab.grids.results.schemas import CELLS, as_stored
 from nmtlab.grids.results.statistics import DECIDED
 from nmtlab.thesis.claims.declared import Claim, declared_claims
 from nmtlab.thesis.claims.verdicts import measured_claims, not_measured
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("all_kept")
 
 @cache
 def lines_of(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path)
+    return pd.read_csv(as_stored(path))
 
 
 def recomputed(claim: Claim, table: pd.DataFrame, spreads: pd.DataFrame) -> tuple[float, float, float]:
@@ -67,7 +67,7 @@ def recomputed_share(
 
 @pytest.mark.full
 def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files():
-    if not any(RESULTS.glob("*.small.csv")):
+    if not any(RESULTS.glob("*.small.csv*")):
         pytest.skip("nothing was measured in this checkout")
     found = measured_claims()
     by_text = {claim.text: claim for claim in declared_claims()}
@@ -80,7 +80,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
         if not isinstance(claim.than, str | float):  # another setting of the same runs
             other = whole[whole["metric"] == claim.than.key].set_index("run")["value"]
             table, claim = table.assign(value=table["value"] - table["run"].map(other)), replace(claim, than=0.0)
-        table, path = table.dropna(subset="value"), RESULTS / claim.sentences
+        table, path = table.dropna(subset="value"), as_stored(RESULTS / claim.sentences)
         spreads = lines_of(path) if path.exists() else pd.DataFrame(columns=["row", "metric", "system", "than"])
         compared = f"|{claim.metric.key}|" if claim.absolute and isinstance(claim.than, str) else claim.metric.key
         spreads = spreads[(spreads["row"] == line.pair) & (spreads["metric"] == compared)]
@@ -107,8 +107,7 @@ def test_what_is_said_of_the_measured_tables_is_what_pandas_finds_in_their_files
 @pytest.mark.full
 def test_a_claim_is_not_measured_only_if_what_it_compares_has_no_run():
     for claim in not_measured(measured_claims()):
-        path = RESULTS / claim.evidence
-        cells = CELLS.read(path) if path.is_file() else pd.DataFrame(columns=CELLS.columns)
+        cells = CELLS.read(RESULTS / claim.evidence)
         made = cells[(cells["status"] != "not run") & (cells["metric"] == claim.metric.key)]
         compared = {claim.system, claim.than} - {""}
         assert not any(compared <= set(columns) for _, columns in made.groupby("row")["column"])

@@ -21,7 +21,7 @@ def of(message: Message, folder: Path) -> Shown:
     """Return what was found, from a folder with nothing but the results that the message is about."""
     tables = {asked.table for asked in message.asked} | {"lexical-choice", "child-size"}
     for table in tables:
-        for path in RESULTS.glob(f"{table}.small*.csv"):
+        for path in RESULTS.glob(f"{table}.small*.csv*"):
             shutil.copy(path, folder)
     claims = [claim for claim in declared_claims() if claim.table.name in tables]
     return message.show(Stored(measured_claims(folder, claims, Workspace(folder)), folder))
@@ -29,7 +29,7 @@ def of(message: Message, folder: Path) -> Shown:
 
 def mean(table: str, metric: str, row: str, column: str) -> float:
     """Return a mean over seeds from the file."""
-    cells = pd.read_csv(RESULTS / f"{table}.small.csv")
+    cells = pd.read_csv(RESULTS / f"{table}.small.csv.xz")
     same = (cells["metric"] == metric) & (cells["row"] == row) & (cells["column"] == column)
     return fmean(cells.loc[same, "value"].dropna())
 

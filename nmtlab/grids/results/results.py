@@ -22,7 +22,7 @@ from nmtlab.grids.results.hypotheses import hypotheses
 from nmtlab.grids.results.judgement import Question
 from nmtlab.grids.results.kept import Kept
 from nmtlab.grids.results.measures import with_given
-from nmtlab.grids.results.schemas import CELLS, SENTENCES, SIGNATURES, TEXT, Schema, version
+from nmtlab.grids.results.schemas import CELLS, SENTENCES, SIGNATURES, TEXT, Schema, as_stored, version
 from nmtlab.grids.results.sentences import sentence_spreads, with_kept_sentences
 from nmtlab.grids.results.sheets import Sheet, decisions, results_sheet, row_sheet
 from nmtlab.grids.results.signatures import signatures
@@ -114,7 +114,7 @@ class Results:
 
     def path(self, kind: Schema = CELLS) -> Path:
         """Return one of its files, which need not exist."""
-        return self.folder / f"{self.name}{kind.ending}"
+        return as_stored(self.folder / f"{self.name}{kind.ending}")
 
     @property
     def files(self) -> list[Path]:

@@ -9,6 +9,9 @@ import pandas as pd
 
 from nmtlab.errors import NmtlabError
 
+COMPRESSED = ".xz"
+"""Ending of a compressed file: cells repeat what they say of a run on each of its lines."""
+
 CELL = ["row", "column", "metric", "seed"]
 """What a value is of; a table has several of a cell if it was trained on several machines."""
 
@@ -49,9 +52,13 @@ class Schema:
     def read(self, path: Path) -> pd.DataFrame:
         """Read a file, unless it was read and has not changed since; no lines if it does not exist.
 
+        Args:
+            path: of the file; the evidence may have it compressed (`as_stored`).
+
         Raises:
             NmtlabError: the file is damaged; the message names it and the column.
         """
+        path = as_stored(path)
         if not path.exists():
             return self.empty
         try:
@@ -90,6 +97,12 @@ DECLARED = Schema(".toml", "declaration", ())
 
 TEXT = Schema(".txt", "printed table", ())
 """The table as it is printed."""
+
+
+def as_stored(path: Path) -> Path:
+    """Return the compressed file that the evidence has in place of a file, or else the file itself."""
+    compressed = path.with_name(f"{path.name}{COMPRESSED}")
+    return compressed if compressed.is_file() else path
 
 
 def version(path: Path) -> tuple[int, int] | None:

@@ -159,7 +159,7 @@ def test_a_parent_and_its_child_are_set_beside_models_of_the_same_text():
         ("many-languages", "gl-en", f"half private, {TO_ONE}", "detokenized-test-bleu"),
         ("transfer-transformer", "gl-en (4,000)", "PreNorm + fixnorm + transfer", "test-bleu"),
     ):
-        cells = pd.read_csv(RESULTS / f"{table}.small.csv")
+        cells = pd.read_csv(RESULTS / f"{table}.small.csv.xz")
         made = cells[(cells["row"] == row) & (cells["column"] == system) & (cells["metric"] == metric)]["value"]
         low, high = stats.t.interval(0.95, len(made) - 1, made.mean(), stats.sem(made))
         assert shown.loc[system, ["test BLEU", "±"]].tolist() == pytest.approx([made.mean(), (high - low) / 2])
