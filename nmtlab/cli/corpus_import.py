@@ -116,10 +116,12 @@ def text(
     source: From,
     target: Into,
     dev_files: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Source and target file of a dev set, used unchanged.")
+        tuple[Path, Path] | None,
+        typer.Option(metavar="SOURCE TARGET", help="Source and target file of a dev set, used unchanged."),
     ] = None,
     test_files: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Source and target file of a test set, used unchanged.")
+        tuple[Path, Path] | None,
+        typer.Option(metavar="SOURCE TARGET", help="Source and target file of a test set, used unchanged."),
     ] = None,
     *,
     cleaned: tuple[Limits, HoldOut],

@@ -14,6 +14,7 @@ from nmtlab.errors import CorpusError, NmtlabError, RunError
 from nmtlab.files import write_text
 from nmtlab.reading import reading
 from nmtlab.runs.archive import ENDING, MAX_BYTES, read_archive, write_archive
+from nmtlab.runs.inherited_weights import with_inherited
 from nmtlab.runs.log import pack_log, read_log, round_log, thinned, write_log
 from nmtlab.runs.origin import IMPORTED, PACKED
 from nmtlab.runs.run import ENVIRONMENT, INHERITANCE, TABLE, Run
@@ -96,7 +97,7 @@ def unpack(file: Path | str, workspace: Workspace, name: str = "") -> Run:
         raise RunError(f"{file}: contains {len(folders)} folders, expected 1", "have the run packed again")
     ((packed_name, files),) = folders.items()
     check_files(files, file)
-    files = complete(file, files)
+    files = with_inherited(file, complete(file, files))
     folder = workspace.run_folder(name or packed_name)
     if folder.exists():
         raise RunError(f"run {folder.name!r}: already exists", "choose another --name")

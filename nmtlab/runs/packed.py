@@ -8,6 +8,7 @@ from nmtlab.errors import CorpusError, NmtlabError, RunError, noting
 from nmtlab.reading import parsed
 from nmtlab.runs.archive import ENDING, archives, read_archive, read_first
 from nmtlab.runs.environment import provenance
+from nmtlab.runs.inherited_weights import with_inherited
 from nmtlab.runs.pack import check_files, write_files
 from nmtlab.runs.run import ENVIRONMENT, Run
 from nmtlab.runs.schemas import Environment
@@ -124,7 +125,7 @@ def _unpack(archive: Path, name: str, folder: Path) -> None:
     check_files(runs[name], archive)
     try:
         with new_folder(folder) as unfinished:
-            write_files(unfinished / name, complete(archive, runs[name]))
+            write_files(unfinished / name, with_inherited(archive, complete(archive, runs[name])))
     except CorpusError:
         if not folder.is_dir():  # else another process unpacked the same bytes first
             raise

@@ -23,12 +23,16 @@ class Environment(_Facts):
 
 
 class Packed(_Facts):
-    """`packed.json`: what was recorded when the run was packed; `vocabulary`: digest of one that it leaves out."""
+    """`packed.json`: what was recorded when the run was packed.
+
+    `vocabulary` is the digest of one that it leaves out, and `inherited` names the weights that it leaves out.
+    """
 
     best_step: NonNegativeInt | None = None
     weights: str | None = None
     bundled: bool = False
     vocabulary: Annotated[str, Field(pattern=r"^([0-9a-f]{16})?$")] = ""
+    inherited: list[str] = []
 
 
 class Imported(_Facts):

@@ -15,6 +15,7 @@ from nmtlab.grids.results.hypotheses import scores_of
 from nmtlab.grids.results.results import Results
 from nmtlab.grids.results.schemas import CELLS, COMPRESSED, SENTENCES
 from nmtlab.runs.archive import ENDING, write_archive
+from nmtlab.runs.inherited_weights import leave_out_inherited
 from nmtlab.runs.pack import FIRST, fill, fill_small, thin_log
 from nmtlab.runs.run import Run
 from nmtlab.runs.vocabularies import store_apart
@@ -96,6 +97,7 @@ def _add_translations(folder: Path, run: Run, text: ParallelCorpus, table: Table
 
 def _write(folder: Path, target: Path) -> Path:
     thin_log(folder)
+    leave_out_inherited(folder, target.parent)
     store_apart(folder, target.parents[1] / "vocabularies")
     write_archive(folder, target, FIRST)
     return target
