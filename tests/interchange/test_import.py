@@ -71,6 +71,28 @@ def test_it_is_a_run_that_says_what_it_lacks(run):
     assert run.checkpoints.last_step is None
 
 
+def test_a_repository_in_the_hubs_cache_is_read_and_has_its_name(marian_folder, workspace, tmp_path):
+    cache = tmp_path / "models--Helsinki-NLP--opus-mt-de-en"
+    for place in ("blobs", "refs"):
+        (cache / place).mkdir(parents=True)
+    commits = "0a" * 20, "f1" * 20
+    for commit in commits:
+        (cache / "snapshots" / commit).mkdir(parents=True)
+        for number, file in enumerate(marian_folder.iterdir()):
+            shutil.copyfile(file, cache / f"blobs/{number}")
+            (cache / "snapshots" / commit / file.name).symlink_to(f"../../blobs/{number}")
+    assert "it has no config.json" in refusal(cache, workspace)  # it is not known which of them
+    (cache / "refs/main").write_text(commits[1])
+    (cache / "snapshots" / commits[0] / "config.json").unlink()
+    for number, folder in enumerate((cache, cache / "snapshots" / commits[1])):
+        run = import_model(folder, f"opus-{number}", workspace)
+        assert run.origin.limitations.startswith("imported from Helsinki-NLP/opus-mt-de-en, it has no log")
+        assert open_model(run).translate(["ein hund"])[0].hypotheses
+    shutil.rmtree(cache / "snapshots" / commits[0])
+    (cache / "refs/main").unlink()
+    import_model(cache, "only", workspace)
+
+
 def test_a_model_that_ranks_by_log_probability_does_so_here(folder, workspace):
     run = import_model(changed(folder, length_penalty=0.0), "opus", workspace)
     assert run.recipe.search == SearchSettings(beam_size=6, score="log-prob")
