@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from support.foreign_folder import changed, refusal, write_marian
+from support.foreign_folder import changed, in_cache, refusal, write_marian
 from support.foreign_models import write_json
 from typer.testing import CliRunner
 
@@ -72,24 +72,17 @@ def test_it_is_a_run_that_says_what_it_lacks(run):
 
 
 def test_a_repository_in_the_hubs_cache_is_read_and_has_its_name(marian_folder, workspace, tmp_path):
-    cache = tmp_path / "models--Helsinki-NLP--opus-mt-de-en"
-    for place in ("blobs", "refs"):
-        (cache / place).mkdir(parents=True)
-    commits = "0a" * 20, "f1" * 20
-    for commit in commits:
-        (cache / "snapshots" / commit).mkdir(parents=True)
-        for number, file in enumerate(marian_folder.iterdir()):
-            shutil.copyfile(file, cache / f"blobs/{number}")
-            (cache / "snapshots" / commit / file.name).symlink_to(f"../../blobs/{number}")
-    assert "it has no config.json" in refusal(cache, workspace)  # it is not known which of them
-    (cache / "refs/main").write_text(commits[1])
-    (cache / "snapshots" / commits[0] / "config.json").unlink()
-    for number, folder in enumerate((cache, cache / "snapshots" / commits[1])):
+    old, new = "0a" * 20, "f1" * 20
+    cache = in_cache(marian_folder, tmp_path / "models--Helsinki-NLP--opus-mt-de-en", old, new)
+    (cache / "snapshots" / old / "config.json").unlink()  # so that it could not be read
+    for number, folder in enumerate((cache, cache / "snapshots" / new)):
         run = import_model(folder, f"opus-{number}", workspace)
         assert run.origin.limitations.startswith("imported from Helsinki-NLP/opus-mt-de-en, it has no log")
         assert open_model(run).translate(["ein hund"])[0].hypotheses
-    shutil.rmtree(cache / "snapshots" / commits[0])
-    (cache / "refs/main").unlink()
+    (cache / "refs/main").unlink()  # of another branch
+    with pytest.raises(RunError, match=r"it has no config\.json"):  # it is not known which of two
+        import_model(cache, "either", workspace)
+    shutil.rmtree(cache / "snapshots" / old)
     import_model(cache, "only", workspace)
 
 

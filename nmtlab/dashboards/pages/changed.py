@@ -144,7 +144,7 @@ class ChangedPage(Page):
         return list(found.values())
 
     def _of_child(self, analysis: Analysis, **arguments: object) -> View | None:
-        return view_of(analysis, self._both[1:], **arguments)
+        return view_of(analysis, self._both[1:], "", **arguments)
 
     def _score(self) -> None:
         """Show the scores of stored translations, and make those that are not stored yet."""
