@@ -1,6 +1,7 @@
-"""Memory of one update of low-rank changes, beside what `--estimate` says, for a model of any size.
+"""Memory of one update of low-rank changes, or of all weights, beside what `--estimate` says, for a model of any size.
 
     python benchmarks/low_rank.py --base bf16
+    python benchmarks/low_rank.py --rank 0 --types 62000 --width 512 --layers 6 --batch-tokens 2048
 
 Weights are random, and as many as NLLB-600M has by default. Sentences are of random words, 25 each. `peak RssAnon` is
 memory that is not a page of a file, as of `memory.py`.
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--types", type=int, default=256_000, help="of the one table of embeddings (%(default)s)")
     parser.add_argument("--width", type=int, default=1024, help="d_model; feed-forward maps are four times as wide")
     parser.add_argument("--layers", type=int, default=12, help="of encoder and decoder each (%(default)s)")
-    parser.add_argument("--rank", type=int, default=16, help="of the changes (%(default)s)")
+    parser.add_argument("--rank", type=int, default=16, help="of the changes (%(default)s); 0: fine-tuning")
     parser.add_argument("--base", default="bf16", choices=["bf16", "fp32"], help="format of what is not trained")
     parser.add_argument("--batch-tokens", type=int, default=1024)
     arguments = parser.parse_args()
@@ -63,6 +64,8 @@ def recipe_of(arguments: argparse.Namespace) -> Recipe:
         "model.lora_rank": arguments.rank, "model.lora_base": arguments.base, "machine.precision": "bf16",
         "transfer.parent": "random", "transfer.continued": True,
     }  # fmt: skip
+    if not arguments.rank:
+        changes |= {"model.lora_base": "fp32", "machine.precision": "fp32"}
     return named_recipe("transformer-small").with_changes(size | changes)
 
 

@@ -7,10 +7,12 @@ import shlex
 import statistics
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.foreign_folder import changed, in_cache, write_marian
 from support.foreign_models import marian
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -224,6 +226,35 @@ def test_an_imported_folder_gets_to_a_search_tree_as_the_guide_says(tmp_path, ti
     done = subprocess.run([sys.executable, "-c", "\n".join(shown)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[:4] == ["log_prob", "scored_length", "step", "text"]
+
+
+@pytest.mark.full  # trains
+def test_a_folder_of_the_hub_is_tuned_compared_and_exported_as_the_front_page_says(tmp_path, tiny_corpus, monkeypatch):
+    (block,) = (one for one in blocks(README, "sh") if "runs import" in one)
+    download, *calls = [line.partition(" #")[0].strip() for line in block.splitlines()]
+    assert download == "hf download Helsinki-NLP/opus-mt-tr-en --local-dir opus-tr-en"
+    write_marian(tmp_path / "files")
+    changed(tmp_path / "files", "tokenizer_config.json", source_lang="tr")
+    cache = in_cache(tmp_path / "files", tmp_path / "hub/models--Helsinki-NLP--opus-mt-tr-en", "0a" * 20)
+    (tmp_path / "opus-tr-en").symlink_to(cache)
+    corpus = tmp_path / "data/corpora/tr-en"
+    corpus.mkdir(parents=True)
+    for split, (theirs, ours) in product(("train", "dev", "test"), (("de", "tr"), ("en", "en"))):
+        write_lines(corpus / f"{split}.{ours}", tiny_corpus.lines(split, theirs))
+    monkeypatch.setenv("NMTLAB_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    short = "--set training.validate_every=5 --set training.max_evaluations=1 --threads 1"
+    said = {}
+    for call in calls:
+        words = shlex.split(call.removeprefix("nmtlab ") + f" {short}" * call.startswith("nmtlab train"))
+        done = CliRunner().invoke(app, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        said[words[0]] = done.output
+    assert [call.split()[1] for call in calls] == ["runs", "train", "compare", "runs"]
+    assert "tuned against opus:" in said["compare"]
+    card = (tmp_path / "tuned-hf/README.md").read_text(encoding="utf-8")
+    assert "It was trained on tr-en, going on from opus, imported from Helsinki-NLP/opus-mt-tr-en." in card
+    assert (tmp_path / "tuned-hf/model.safetensors").exists()
 
 
 def test_the_set_up_script_is_what_the_front_page_says():

@@ -8,6 +8,7 @@ from nmtlab.cli.tables import print_table
 from nmtlab.runs.run import Run
 from nmtlab.text.checks.seen import SeenSide, seen
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.segmentation.extending import other_code
 
 _MOST = 20
 """Letters and words that are listed, the most frequent ones."""
@@ -77,10 +78,11 @@ def print_seen(run: Run, corpus: ParallelCorpus, as_json: bool) -> None:
 
 
 def _additions(sides: Sequence[SeenSide]) -> str:
-    """Return the options of a training that add what a run lacks; none if it cannot have a language of the text."""
-    if any(not side.known and side.tag is not False for side in sides):
+    """Return the options of a training that add what a run lacks; none if it cannot have the languages of the text."""
+    untagged = [side.language for side in sides if side.tag is False]
+    if len(untagged) > 1 or any(not side.known and side.tag is not False for side in sides):
         return ""
-    tags = "".join(f" --add-tag {side.language} --like LANGUAGE" for side in sides if side.tag is False)
+    tags = "".join(f" --add-tag {language} --like LANGUAGE" for language in untagged)
     return " --add-letters" * any(side.letters for side in sides) + tags
 
 
@@ -113,6 +115,8 @@ def _notes(side: SeenSide, run: Run) -> list[str]:
     """Return what is to be said of a side besides its shares."""
     does = "reads" if side.side == "source" else "writes"
     tag = {True: "; it has a tag for it", False: "; it has no tag for it: --add-tag gives it one", None: ""}[side.tag]
+    if code := other_code(run.pipeline, side.language) if side.tag is False else "":
+        tag = f"; it calls it {code}: name the files of the text so (train.{code}), or --add-tag gives it a tag"
     notes = [] if side.known else [f"{side.language}: not a language that {run.name} {does}{tag}"]
     notes += [f"{side.language}: a letter without a type becomes its bytes, never UNK"] if side.has_bytes else []
     for what, found in (("letters without a type", side.letters), ("words that become UNK", side.unknown_words)):

@@ -236,7 +236,7 @@ def _watchers(writers: Sequence[OnEvent]) -> tuple[OnEvent, Callable[[], bool]]:
 
 
 def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None, workspace: Workspace) -> None:
-    from nmtlab.training.cost import estimate_cost, free_mib
+    from nmtlab.training.cost import estimate_cost, fitting, free_mib
     from nmtlab.training.setup import by_use, parent_of
     from nmtlab.training.transfer import check_parent
 
@@ -252,8 +252,9 @@ def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: floa
     if minutes and minutes < estimate.minutes:
         print(f"            --minutes {minutes:g}: about {estimate.updates * minutes / estimate.minutes:,.0f} updates")
     print(f"memory      about {estimate.memory}")
-    if estimate.memory.total > free_mib():
-        print(f"            more than the {free_mib():,.0f} MiB that are free")
+    if estimate.memory.total > (free := free_mib()):
+        remedy = "; " + fitting(estimate.memory, recipe, corpora, free) if parent else ""
+        print(f"            more than the {free:,.0f} MiB that are free{remedy}")
     print(f"disk        about {estimate.disk_mib:,.0f} MiB")
 
 

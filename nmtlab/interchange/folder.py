@@ -29,18 +29,21 @@ _MAX_PARTS = 100
 
 _LONGEST_NAME = 200
 
+_CACHED, _SNAPSHOTS = "models--", "snapshots"
+"""How the hub's cache names a repository, `models--OWNER--NAME`, and its folder of commits."""
+
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 class ModelFolder:
-    """The files of a model.
+    """The files of a model, or of a repository in the hub's cache: those of its main branch, or its only snapshot.
 
     Raises:
         RunError: there is no such folder, or it has no config.json.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path = _snapshot(path)
         if not (path / "config.json").is_file():
             raise RunError(f"{path}: not a model: it has no config.json", "give a folder as huggingface_hub stores it")
         self.kind: dict[str, Any] = self.json("config.json", Kind)
@@ -52,8 +55,11 @@ class ModelFolder:
 
     @property
     def name(self) -> str:
-        """Name of the model, as its config gives it, else of the folder; printable."""
-        return printable(str(self.kind.get("_name_or_path") or self.path.resolve().name))[:_LONGEST_NAME]
+        """Name of the model by its config, else of its repository in the hub's cache, else of the folder; printable."""
+        folder = self.path.resolve()
+        cached = folder.parents[1].name if folder.parent.name == _SNAPSHOTS else ""
+        repository = cached.removeprefix(_CACHED).replace("--", "/") if cached.startswith(_CACHED) else folder.name
+        return printable(str(self.kind.get("_name_or_path") or repository))[:_LONGEST_NAME]
 
     def has(self, name: str) -> bool:
         return (self.path / name).is_file()
@@ -98,6 +104,16 @@ class ModelFolder:
         if len(found) > _MAX_PARTS:
             raise RunError(f"{self.path}: {len(found):,} files of weights, more than {_MAX_PARTS}", _OTHER)
         return found
+
+
+def _snapshot(path: Path) -> Path:
+    """Return the folder of files if a path is that of a repository in the hub's cache, else the path."""
+    main, folders = path / "refs" / "main", [one for one in (path / _SNAPSHOTS).glob("*") if one.is_dir()]
+    if main.is_file():
+        with reading(main, _REMEDY):
+            commit = read_bytes(main).decode().strip()
+        folders = [one for one in folders if one.name == commit] or folders
+    return folders[0] if len(folders) == 1 else path
 
 
 def check_memory(weights: Mapping[str, Tensor], bytes_each: int) -> None:

@@ -74,7 +74,7 @@ class TransferSettings(Section):
             raise ValueError(f"{field} needs a run to go on from; name it with --from")
         if bool(self.add_tag) != bool(self.like):
             given, absent = ("add_tag", "like") if self.add_tag else ("like", "add_tag")
-            raise ValueError(f"{given} needs {absent}: the new tag, and the language whose vector it begins with")
+            raise ValueError(f"{given} needs {absent}; name the new tag with --add-tag, and a language as --like")
         return self
 
     @property

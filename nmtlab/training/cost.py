@@ -18,7 +18,7 @@ from nmtlab.models.build import ModelText, build_model, model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.models.parts import of_expert, part
 from nmtlab.nn.private import private_language
-from nmtlab.recipe import PhraseSettings, Recipe
+from nmtlab.recipe import PhraseSettings, Recipe, TransformerSettings
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.statistics import statistics
@@ -186,19 +186,23 @@ def check_fits(recipe: Recipe, parent: Pipeline, corpora: Sequence[ParallelCorpu
     Raises:
         RunError: it does not; the message says what would.
     """
-    free, padded = free_mib(), _padded(recipe, corpora)
-    memory = memory_of(_continued(recipe, parent), recipe, padded)
-    if memory.total <= free:
-        return
-    fitting = int((free - memory.total + memory.activations) / memory.activations * padded / 2)
-    remedy = "train it on a larger machine, or choose a smaller model"
-    if fitting >= _LEAST_BATCH:
-        remedy = f"set training.batch_tokens to {fitting} at most, and training.accumulate higher"
-    elif hasattr(recipe.model, "lora_rank") and not recipe.model.low_rank:
-        remedy = "try --recipe fine-tune-lora, which has fewer gradients and less of the optimiser's state"
-    elif recipe.model.low_rank and not recipe.model.halves_base:
-        remedy = "try --set model.lora_base=bf16 --set machine.precision=bf16, which halve the weights that stay"
-    raise RunError(f"the training needs about {memory} of memory, and {free:,.0f} MiB are free", remedy)
+    free = free_mib()
+    memory = memory_of(_continued(recipe, parent), recipe, _padded(recipe, corpora))
+    if memory.total > free:
+        remedy = fitting(memory, recipe, corpora, free)
+        raise RunError(f"the training needs about {memory} of memory, and {free:,.0f} MiB are free", remedy)
+
+
+def fitting(memory: MemoryEstimate, recipe: Recipe, corpora: Sequence[ParallelCorpus], free: float) -> str:
+    """Return what to do so that a training on corpora, which needs more memory than is free, fits into it."""
+    room = (free - memory.total + memory.activations) / memory.activations
+    if (tokens := int(room * _padded(recipe, corpora) / 2)) >= _LEAST_BATCH:
+        return f"set training.batch_tokens to {tokens} at most, and training.accumulate higher"
+    if isinstance(recipe.model, TransformerSettings) and not recipe.model.low_rank:
+        return "try --recipe fine-tune-lora, which has fewer gradients and less of the optimiser's state"
+    if isinstance(recipe.model, TransformerSettings) and not recipe.model.halves_base:
+        return "try --set model.lora_base=bf16 --set machine.precision=bf16, which halve the weights that stay"
+    return "train it on a larger machine, or choose a smaller model"
 
 
 def _samples(recipe: Recipe) -> int:

@@ -23,7 +23,14 @@ from nmtlab.runs.tensors import Which
 from nmtlab.text.checks.inspection import shared_lines, shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import synthetic_language, translated_from
-from nmtlab.text.segmentation.extending import has_bytes, known_languages, tagged_sides, with_language, with_letters
+from nmtlab.text.segmentation.extending import (
+    has_bytes,
+    known_languages,
+    other_code,
+    tagged_sides,
+    with_language,
+    with_letters,
+)
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tags import language_tag, origin_tag
 from nmtlab.text.segmentation.vocabulary import Vocabulary
@@ -116,6 +123,23 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
                     f"{where}: {section}.{field} is {theirs[field]!r}, but {ours.get(field)!r} in the child",
                     f"train the child with --set {section}.{field}={theirs[field]}",
                 )
+    _check_trains(parent, recipe)
+
+
+def _check_trains(parent: Run, recipe: Recipe) -> None:
+    """Raise `RunError` if a recipe freezes all weights of a child, or with LoRA all maps that it could change."""
+    if "freeze" not in recipe.transfer.uses:
+        return
+    with torch.device("meta"):
+        model = model_for(recipe, parent.pipeline)
+    freeze(model, recipe.transfer)
+    if any(parameter.requires_grad for parameter in model.parameters()):
+        return
+    where = f"parent {parent.name!r}"
+    if recipe.model.neural and recipe.model.low_rank:
+        problem = "encoder and decoder, whose linear maps model.lora_rank changes, are frozen"
+        raise RunError(f"{where}: {problem}", "set transfer.encoder or transfer.decoder to tune")
+    raise RunError(f"{where}: all parts of its model are frozen, so that nothing is trained", "set one of them to tune")
 
 
 def _check_pipeline_is_kept(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus]) -> None:
@@ -188,7 +212,9 @@ def _with_language(parent: Run, side: str, language: str, continued: bool = True
     if parent.recipe.text.segmentation == "imported" and (language in tags or not tagged):
         return f"import the model again with --{side} {language}" + " too" * (language in tags)
     if tags and continued and language not in tags and tagged:
-        return f"give it a tag: --add-tag {language} --like LANGUAGE, one of {', '.join(tags)}"
+        code = other_code(parent.pipeline, language)
+        renamed = f"name the files of the text as the run names the language (train.{code}), or " if code else ""
+        return f"{renamed}give it a tag: --add-tag {language} --like LANGUAGE, one of {', '.join(tags)}"
     return ""
 
 

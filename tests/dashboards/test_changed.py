@@ -9,6 +9,7 @@ from support.unfolded import unfolded
 
 from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.word_changes import FEW, WORD_CHANGES
+from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.evaluation.scores import bleu
 from nmtlab.workspace import Workspace
 
@@ -44,12 +45,14 @@ def test_the_answer_is_what_was_gained_and_forgotten_in_bleu(page, lineage):
 
 
 def test_weights_words_vectors_and_norms_are_shown(page, lineage):
-    assert len(figures(page)) == 5
+    assert len(figures(page)) == 6
     assert "changed most" in page.modules.answer.value
     child = page.runs.first
     found = WORD_CHANGES.stored(child, parent=lineage.parent, corpus=lineage.new, split="test", sample=FEW)
     assert len(found)
     assert "at least twice as likely" in page.words.answer.value
+    assert page.calibration.frame["run"].unique().tolist() == [lineage.parent.label, lineage.child.label]
+    assert CALIBRATION.stored(child, corpus=lineage.new, split="test", sample=FEW) is not None
     source = page.moved.frame
     page.side.value = "target"
     assert not page.moved.frame.equals(source)

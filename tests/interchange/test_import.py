@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from support.foreign_folder import changed, refusal, write_marian
+from support.foreign_folder import changed, in_cache, refusal, write_marian
 from support.foreign_models import write_json
 from typer.testing import CliRunner
 
@@ -69,6 +69,21 @@ def test_it_is_a_run_that_says_what_it_lacks(run):
     assert (run.recipe.model.placement, run.recipe.model.activation) == ("post", "swish")
     assert run.checkpoints.best_step == 0
     assert run.checkpoints.last_step is None
+
+
+def test_a_repository_in_the_hubs_cache_is_read_and_has_its_name(marian_folder, workspace, tmp_path):
+    old, new = "0a" * 20, "f1" * 20
+    cache = in_cache(marian_folder, tmp_path / "models--Helsinki-NLP--opus-mt-de-en", old, new)
+    (cache / "snapshots" / old / "config.json").unlink()  # so that it could not be read
+    for number, folder in enumerate((cache, cache / "snapshots" / new)):
+        run = import_model(folder, f"opus-{number}", workspace)
+        assert run.origin.limitations.startswith("imported from Helsinki-NLP/opus-mt-de-en, it has no log")
+        assert open_model(run).translate(["ein hund"])[0].hypotheses
+    (cache / "refs/main").unlink()  # of another branch
+    with pytest.raises(RunError, match=r"it has no config\.json"):  # it is not known which of two
+        import_model(cache, "either", workspace)
+    shutil.rmtree(cache / "snapshots" / old)
+    import_model(cache, "only", workspace)
 
 
 def test_a_model_that_ranks_by_log_probability_does_so_here(folder, workspace):

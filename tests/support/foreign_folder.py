@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,18 @@ def write_marian(folder: Path) -> None:
     write_json(folder / "config.json", config)
     write_json(folder / "tokenizer_config.json", {"source_lang": "de", "target_lang": "en"})
     save_file(weights(len(words), SIZES, closing=False), folder / "model.safetensors")
+
+
+def in_cache(folder: Path, cache: Path, *commits: str) -> Path:
+    """Write a folder's files as huggingface_hub stores some commits of a repository, and return the repository."""
+    for place in ("blobs", "refs", *(f"snapshots/{commit}" for commit in commits)):
+        (cache / place).mkdir(parents=True)
+    for number, file in enumerate(sorted(folder.iterdir())):
+        shutil.copyfile(file, cache / f"blobs/{number}")
+        for commit in commits:
+            (cache / "snapshots" / commit / file.name).symlink_to(f"../../blobs/{number}")
+    (cache / "refs/main").write_text(commits[-1])
+    return cache
 
 
 def changed(folder: Path, name: str = "config.json", **fields) -> Path:

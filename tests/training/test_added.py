@@ -332,6 +332,18 @@ def test_a_tag_that_does_not_fit_is_refused(here, parent, changes, said):
     assert said in refused(here, recipe, corpus)
 
 
+def test_a_language_that_the_run_calls_otherwise_needs_another_name_and_no_tag(here, monkeypatch):
+    message = refused(here, recipe_from(run_of(here, "nllb")), opened(here, "tiny"))
+    named = "name the files of the text as the run names the language (train.eng_Latn), or give it a tag: --add-tag en"
+    assert named in message
+    monkeypatch.setenv("NMTLAB_DATA", str(here.data))
+    said = " ".join(CliRunner().invoke(app, ["corpus", "stats", "tiny", "--with", "nllb"]).output.split())
+    for code, theirs in (("de", "deu_Latn"), ("en", "eng_Latn")):
+        assert f"{code}: not a language that nllb" in said
+        assert f"it calls it {theirs}: name the files of the text so (train.{theirs})" in said
+    assert "next:" not in said  # a training adds one tag
+
+
 def test_a_tag_that_is_known_is_not_added(here, tmp_path):
     changes = {"transfer__add_tag": "fra_Latn", "transfer__like": "deu_Latn"}
     folder = Path(shutil.copytree(opened(here, "bavarian").folder, tmp_path / "french"))

@@ -339,6 +339,19 @@ def test_low_rank_changes_of_frozen_parts_are_frozen(here):
     assert moved == {"decoder"}
 
 
+@pytest.mark.parametrize("recipe_of", [recipe_from, low_rank_recipe])
+def test_a_training_of_nothing_is_refused_before_it_makes_a_run(parent, here, recipe_of):
+    """With LoRA, embeddings may be tuned, but they are no linear maps."""
+    parts = ["encoder", "decoder"] + ["source_embedding", "target_embedding", "output"] * (recipe_of is recipe_from)
+    recipe = recipe_of(parent, **{f"transfer__{part}": "freeze" for part in parts})
+    said = {
+        recipe_from: "all parts of its model are frozen, so that nothing is trained; set one of them to tune",
+        low_rank_recipe: "whose linear maps model.lora_rank changes, are frozen; set transfer.encoder or",
+    }
+    assert f"parent {parent.name!r}: " in (message := refused(here, recipe, opened(here)))
+    assert said[recipe_of] in message
+
+
 def test_a_phrase_based_run_cannot_be_continued(here):
     phrases = Run.create(here.runs / "phrases", named_recipe("moses"), {}, run_of(here, "parent").pipeline)
     with pytest.raises(NmtlabError, match="run 'phrases': phrase-based, it has no weights; choose a neural run"):
@@ -512,6 +525,11 @@ def test_a_training_that_does_not_fit_says_what_would(here, monkeypatch):
     low = low_rank_recipe(parent)
     assert "try --set model.lora_base=bf16 --set machine.precision=bf16" in refused(here, low, opened(here))
     assert "choose a smaller model" in refused(here, low.with_changes(HALF), opened(here))
+    monkeypatch.setenv("NMTLAB_DATA", str(here.data))
+    monkeypatch.setattr("nmtlab.training.cost.free_mib", lambda: 600.0)
+    words = ["train", "tiny", "--from", "opus", "--estimate", "--set", "training.batch_tokens=100000"]
+    said = CliRunner().invoke(app, words).output
+    assert re.search(r"more than the 600 MiB that are free; set training.batch_tokens to \d+ at most", said)
 
 
 def test_the_command_line_says_the_memory(here, monkeypatch):

@@ -24,6 +24,7 @@ from nmtlab.analysis.dynamics.weight_change import WEIGHT_CHANGE
 from nmtlab.analysis.languages.moved_vectors import MOVED_VECTORS
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
 from nmtlab.analysis.lexical.word_changes import FEW, WORD_CHANGES
+from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
@@ -32,6 +33,7 @@ from nmtlab.dashboards.frame.runs import RunChooser
 from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.systems import has_quick_gradients
 from nmtlab.dashboards.frame.views import ViewSection, view_of
+from nmtlab.dashboards.parts.calibration import errors_in_words
 from nmtlab.dashboards.parts.compared import numbers
 from nmtlab.dashboards.widgets.controls import button, row
 from nmtlab.dashboards.widgets.note import Answer, Note
@@ -75,7 +77,14 @@ class ChangedPage(Page):
         self.moved = ViewSection(
             lambda: self._of_child(MOVED_VECTORS, side=self.side.value), ("runs", "side"), "Vectors that moved most", 2
         )
-        self.words = ViewSection(self._words, ("runs",), "Words that gained and lost most over the text", 2)
+        self.words = ViewSection(
+            lambda: self._on_new(WORD_CHANGES, self._both[1:]),
+            ("runs",),
+            "Words that gained and lost most over the text",
+        )
+        self.calibration = ViewSection(
+            lambda: self._on_new(CALIBRATION, self._both), ("runs",), "Calibration errors", shown=errors_in_words
+        )
         self.norms = ViewSection(self._norms, ("runs",), "Rank correlation of norms with frequency")
         self.accuracy = ViewSection(self._accuracy, ("runs",), "F1 of words by how often they are in the new text", 3)
         self.search = button(
@@ -99,6 +108,7 @@ class ChangedPage(Page):
             Fold("vectors", "Whose vectors and neighbours moved most?", self.side, self.moved),
             Fold("norms", "Do norms still follow frequency?", self.norms),
             Fold("frequency", "Which words are right, by how often they are in the new text?", self.accuracy),
+            Fold("calibration", "Are its probabilities as right as before?", self.calibration),
             Fold("search", "Is the most probable translation missed, or empty, more often than before?",
                  row(self.search, self.searching), self.found),
         ]  # fmt: skip
@@ -133,8 +143,8 @@ class ChangedPage(Page):
                 found.setdefault(corpus.folder, Text(corpus, "test", False))
         return list(found.values())
 
-    def _of_child(self, analysis: Analysis, of: str = "", **arguments: object) -> View | None:
-        return view_of(analysis, self._both[1:], of, **arguments)
+    def _of_child(self, analysis: Analysis, **arguments: object) -> View | None:
+        return view_of(analysis, self._both[1:], "", **arguments)
 
     def _score(self) -> None:
         """Show the scores of stored translations, and make those that are not stored yet."""
@@ -179,12 +189,12 @@ class ChangedPage(Page):
             return None
         return compared_lines(lines, {}, text_of_split(text.corpus, text.split), text.corpus)
 
-    def _words(self) -> View | None:
-        new = self._new
-        if new is None:
+    def _on_new(self, analysis: Analysis, runs: Sequence[Run]) -> View | None:
+        """Return what an analysis finds of some runs on a sample of the new text, if that is here."""
+        if (new := self._new) is None:
             return None
-        arguments = {"corpus": new.corpus, "split": new.split, "sample": FEW}
-        return self._of_child(WORD_CHANGES, f"{FEW} sentences of {new.name}, at most", **arguments)
+        of = f"{FEW} sentences of {new.name}, at most"
+        return view_of(analysis, runs, of, corpus=new.corpus, split=new.split, sample=FEW)
 
     @property
     def _new(self) -> Text | None:

@@ -88,8 +88,12 @@ class Calibration(widgets.VBox):
             self.answer.say(CALIBRATION.finding(found))
             subtitle = described_runs([run for run, _ in stored], str(self.text.value))
             self.chart.show(with_subtitle(reliability_figure(found), subtitle))
-            errors = calibration_errors(found).round(2)
-            self.table.show(errors.assign(of=errors["of"].map(PREDICTED)).rename(columns=_NAMES))
+            self.table.show(errors_in_words(calibration_errors(found).round(2)))
+
+
+def errors_in_words(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `calibration_errors` for a reader."""
+    return errors.assign(of=errors["of"].map(PREDICTED)).rename(columns=_NAMES)
 
 
 def _able(runs: Sequence[Run]) -> list[Run]:

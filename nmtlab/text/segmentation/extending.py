@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nmtlab.languages import language_of
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import SPACE
 from nmtlab.text.segmentation.byte_pieces import Bytes
@@ -86,6 +87,13 @@ def known_languages(pipeline: Pipeline) -> tuple[str, ...]:
     form = pipeline.settings.tag_form
     tags = (tag for tag in pipeline.source.vocabulary.tags if leading_tag(tag, form) == tag)
     return tuple(tagged_language(tag, form) for tag in tags)
+
+
+def other_code(pipeline: Pipeline, language: str) -> str:
+    """Return the code by which a pipeline's tags name a language that is given by another: eng_Latn for en; or none."""
+    known = known_languages(pipeline)
+    same = (code for code in known if language_of(code) == language_of(language))
+    return "" if language in known else next(same, "")
 
 
 def tagged_sides(pipeline: Pipeline) -> set[str]:
