@@ -365,7 +365,7 @@ def _removable_folder(name: str, workspace: Workspace) -> Path:
         return folder
     if open_packed(name, workspace):
         raise RunError(f"run {name!r}: a packed run, which this command leaves alone", "remove its file by hand")
-    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' lists all runs")
+    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' lists those of the workspace")
 
 
 @contextmanager
