@@ -3,7 +3,7 @@
 import math
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -75,13 +75,18 @@ def changed(recipe: Recipe, settings: list[str] | None, threads: int | None, bea
     return recipe.with_settings([*(settings or []), *more])
 
 
-def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, beam: int | None) -> Recipe:
+def run_recipe(
+    recipe: Recipe, settings: list[str] | None, threads: int | None, beam: int | None, others: Sequence[Recipe] = ()
+) -> Recipe:
     """Return a trained run's recipe with the command line's changes to search and machine settings.
 
     The machine settings of its training are dropped, and low-rank changes are merged: that is how the run is used.
 
+    Args:
+        others: recipes of the runs that get the same changes.
+
     Raises:
-        RecipeError: a change to any other field, which a trained run does not allow, or that its search does not read.
+        RecipeError: a change to any other field, which a trained run does not allow, or that no run's search reads.
     """
     for setting in settings or []:
         if not setting.startswith(("search.", "machine.")):
@@ -89,9 +94,11 @@ def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, 
             raise RecipeError(f"--set {setting}: the run is already trained", remedy)
     used = recipe.without_low_rank().model_copy(update={"machine": MachineSettings()})
     used = changed(used, settings, threads, beam)
+    runs = [used, *(changed(other, settings, None) for other in others)]
     for field, setting in _search_fields(settings).items():
-        if problem := _unread(field, used):
-            raise RecipeError(f"--set {setting}: {problem}", "leave it out")
+        problems = [_unread(field, one) for one in runs]
+        if all(problems):
+            raise RecipeError(f"--set {setting}: {problems[0]}", "leave it out")
     return used
 
 

@@ -209,6 +209,13 @@ def test_settings_that_the_search_of_a_run_does_not_read_are_refused(name, setti
     assert run_recipe(find_recipe(name), read, None, None).search.beam_size == 3
 
 
+def test_of_several_runs_one_must_read_a_setting():
+    phrases, planned = find_recipe("moses"), find_recipe("planned")
+    run_recipe(phrases, ["search.length_candidates=3"], None, None, [phrases, planned])
+    with pytest.raises(RecipeError, match=r"--set search\.alpha=1: of its search, a phrase-based run"):
+        run_recipe(phrases, ["search.alpha=1"], None, None, [phrases, planned])
+
+
 def test_a_phrase_based_run_has_no_last_checkpoint_to_translate_with(nmtlab, data):
     link_packed("small-tr-en.moses", Workspace(data))
     said = nmtlab("translate", "small-tr-en.moses", "--last", stdin=TEXT)
