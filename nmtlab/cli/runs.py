@@ -301,9 +301,11 @@ def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     lists = [Shortlist.of(pipeline, lexicon, _FREQUENT, translations) for translations in _TRANSLATIONS]
     covered = [shortlist.coverage(pairs) for shortlist in lists]
     rows = [[f"{n:,}", f"{size:,.0f}", f"{share:.2%}"] for n, (size, share) in zip(_TRANSLATIONS, covered, strict=True)]
-    columns = ["translations", "mean types", "of the reference's tokens"]
+    columns = ["translations of each type", "types in a list, mean", "reference tokens in it"]
     print_table(f"{name}, {'-'.join(run.direction)}: shortlists of single dev sentences", columns, rows, {*columns})
     print(f"  of {pipeline.target_allowed.sum():,} types; a batch has the lists of all its sentences together")
+    asked = f"--set search.shortlist={_FREQUENT} --set search.shortlist_translations={_TRANSLATIONS[1]}"
+    print(f"next: nmtlab evaluate {name} --split dev {asked}")
 
 
 def average(
