@@ -270,7 +270,8 @@ def pack(
     run, target = open_run(name, workspace), to / f"{name}{ENDING}"
     with sentences_to_pack(run, workspace, sentences, licence, threads) as text:
         pack_run(run, target, weights, text)
-    print(f"packed {name} into {target} ({target.stat().st_size / 1000:,.0f} kB)")
+    left_out = "" if weights else ", without its model, which --weights adds"
+    print(f"packed {name} into {target} ({target.stat().st_size / 1000:,.0f} kB){left_out}")
 
 
 def unpack(
@@ -279,7 +280,7 @@ def unpack(
 ) -> None:
     """Make a run from the file of a packed run."""
     run = unpack_run(file, Workspace.find(), name)
-    print(f"run {run.name}: {run.status}, {run.origin.limitations}")
+    print(f"run {run.name}: {run.status}; {run.origin.limitations}")
 
 
 def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:

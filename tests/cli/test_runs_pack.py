@@ -63,9 +63,11 @@ def test_what_a_packed_run_cannot_do_is_said_in_a_line(nmtlab, data, tiny_corpus
 
 def test_a_run_is_sent_as_a_file_and_unpacked_under_another_name(nmtlab, data, tmp_path):
     said = nmtlab("runs", "pack", "whole", "--to", "sent/here")
-    assert re.fullmatch(r"packed whole into sent/here/whole\.tar\.xz \(\d+ kB\)\n", said.out)
+    without = "without its model, which --weights adds"
+    assert re.fullmatch(rf"packed whole into sent/here/whole\.tar\.xz \(\d+ kB\), {without}\n", said.out)
+    assert "without" not in nmtlab("runs", "pack", "whole", "--weights", "--to", "sent/whole").out
     again = nmtlab("runs", "unpack", "sent/here/whole.tar.xz", "--name", "again")
-    assert again == (0, f"run again: finished, {WITHOUT_MODEL}its vocabulary and no stored answers\n", "")
+    assert again == (0, f"run again: finished; {WITHOUT_MODEL}its vocabulary and no stored answers\n", "")
     assert sorted(row[0] for row in rows(nmtlab("runs", "list"))) == ["again", "whole"]
     twice = nmtlab("runs", "unpack", "sent/here/whole.tar.xz")
     assert (twice.code, twice.err) == (2, "nmtlab: run 'whole': already exists; choose another --name\n")
