@@ -180,7 +180,7 @@ def compare(
     warnings: list[str] = []
     if on:
         for name, run in runs.items():
-            recipe = run_recipe(run.recipe, set_, threads, beam)
+            recipe = run_recipe(run.recipe, set_, threads, beam, [other.recipe for other in runs.values()])
             with sentence_bar(len(text.source), name) as bar:
                 lines[name] = translations(run, on, split, recipe.search, recipe.machine, bar.update)
             warnings += filter(None, (overlap_warning(run, on, split), unfinished_warning(run)))

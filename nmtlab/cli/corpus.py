@@ -264,7 +264,8 @@ def stats(
     print_frame(f"{name}: {' to '.join(direction)}", table, shown)
     if len(direction) == 2:
         shown = [("split", "split", "{}"), ("language", "language", "{}"), ("same on both sides", "copies", "{:.1%}")]
-        shown += [(f"at most {MOST_WORDS} words", "short", "{:.1%}"), ("another language", "other_language", "{:.1%}")]
+        shown += [(f"at most {MOST_WORDS} words", "short", "{:.1%}")]
+        shown += [("another language", "other_language", "{:.1%}")] if languages else []
         print_frame(f"{name}: what may be noise", table, shown)
 
 

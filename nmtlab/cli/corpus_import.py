@@ -274,6 +274,10 @@ def print_report(name: str, languages: str, report: ImportReport, counted: str) 
     rows = [["read", "", f"{report.read:,}"]]
     for where, reasons in report.dropped.items():
         rows += [[f"dropped from {where}", reason, f"{number:,}"] for reason, number in reasons.most_common()]
+    if bad := report.options.get("bad"):
+        different = report.options["different"]
+        repeated = f": {different:,} different pairs, repeated" if different < bad else ""
+        rows += [["added to train", f"{report.options['kind']}{repeated}", f"{bad:,}"]]
     rows += [[split, "", f"{number:,}"] for split, number in report.kept.items() if number]
     print_table(f"{name}: {languages}", ["", "reason", counted], rows, {counted})
     print(f"written to {Workspace.find().corpus_folder(name)}")

@@ -43,16 +43,25 @@ def add_commands(app: typer.Typer, *places: str) -> None:
 
 
 @cache
-def _docstrings(module: str) -> dict[str, str | None]:
-    """Return the docstring of each function of a module."""
+def _docstrings(module: str) -> dict[str, str]:
+    """Return the docstring of each function of a module, its paragraphs in a line each, for terminals of any width."""
     source = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
-    return {node.name: ast.get_docstring(node) for node in source.body if isinstance(node, ast.FunctionDef)}
+    functions = (node for node in source.body if isinstance(node, ast.FunctionDef))
+    return {node.name: _unwrapped(ast.get_docstring(node) or "") for node in functions}
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text with each paragraph in a line; indented ones, which are commands, stay as they are."""
+    paragraphs = (one if one.startswith(" ") else one.replace("\n", " ") for one in text.split("\n\n"))
+    return "\n\n".join(paragraphs)
 
 
 def _loader(module: str, function: str, name: str) -> Callable[[], Any]:
     def load() -> Any:
         whole = typer.Typer(add_completion=False)
-        whole.command(name)(getattr(import_module(f"nmtlab.cli.{module}"), function))
+        whole.command(name, help=_docstrings(module)[function])(
+            getattr(import_module(f"nmtlab.cli.{module}"), function)
+        )
         return typer.main.get_command(whole)
 
     return load

@@ -3,7 +3,7 @@
 import math
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -20,6 +20,12 @@ from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import lines_of, read_lines
 from nmtlab.workspace import Workspace
 
+_OF_SCORES = {
+    "alpha": ("length-normalised",), "gamma": ("word-reward", "bounded-reward"), "reward_ratio": ("bounded-reward",),
+}  # fmt: skip
+_OF_ANY_SCORE = (*_OF_SCORES, "score", "coverage", "coverage_form", "coverage_floor")
+_OF_PLANS = ("length_candidates", "length_weight")
+_OF_BEAMS = (*_OF_ANY_SCORE, *_OF_PLANS, "beam_size", "prune_below", "per_parent", "block_ngrams")
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 Number = TypeVar("Number", bound=float)
 AskedEngine = Literal["auto", "nmtlab", "ctranslate2"]
@@ -69,20 +75,58 @@ def changed(recipe: Recipe, settings: list[str] | None, threads: int | None, bea
     return recipe.with_settings([*(settings or []), *more])
 
 
-def run_recipe(recipe: Recipe, settings: list[str] | None, threads: int | None, beam: int | None) -> Recipe:
+def run_recipe(
+    recipe: Recipe, settings: list[str] | None, threads: int | None, beam: int | None, others: Sequence[Recipe] = ()
+) -> Recipe:
     """Return a trained run's recipe with the command line's changes to search and machine settings.
 
     The machine settings of its training are dropped, and low-rank changes are merged: that is how the run is used.
 
+    Args:
+        others: recipes of the runs that get the same changes.
+
     Raises:
-        RecipeError: a change to any other field, which a trained run does not allow.
+        RecipeError: a change to any other field, which a trained run does not allow, or that no run's search reads.
     """
     for setting in settings or []:
         if not setting.startswith(("search.", "machine.")):
             remedy = "set fields of search or machine, or train another run"
             raise RecipeError(f"--set {setting}: the run is already trained", remedy)
     used = recipe.without_low_rank().model_copy(update={"machine": MachineSettings()})
-    return changed(used, settings, threads, beam)
+    used = changed(used, settings, threads, beam)
+    runs = [used, *(changed(other, settings, None) for other in others)]
+    for field, setting in _search_fields(settings).items():
+        problems = [_unread(field, one) for one in runs]
+        if all(problems):
+            raise RecipeError(f"--set {setting}: {problems[0]}", "leave it out")
+    return used
+
+
+def _search_fields(settings: list[str] | None) -> dict[str, str]:
+    """Return the settings of search among those of the command line, by field."""
+    fields = ((setting.partition("=")[0].strip(), setting) for setting in settings or [])
+    return {name.removeprefix("search."): setting for name, setting in fields if name.startswith("search.")}
+
+
+def _unread(field: str, recipe: Recipe) -> str:
+    """Return why the search of a run does not read a field, as a clause; empty if it does."""
+    model, score = recipe.model, recipe.search.score
+    if not model.neural:
+        return "" if field == "beam_size" else "of its search, a phrase-based run has the beam size alone"
+    if model.plans_length and field in _OF_ANY_SCORE:
+        return "the score of a run that plans lengths is p(length) · p(tokens)"
+    if field in _OF_PLANS and not model.plans_length:
+        return "the run plans no lengths"
+    needed = _OF_SCORES.get(field, (score,))
+    return "" if score in needed else f"{field} is of the score {' or '.join(needed)}, not of {score}"
+
+
+def check_sampled(settings: list[str] | None, beam: int | None) -> None:
+    """Refuse settings of a search when translations are sampled: a beam, what it prunes and what it maximises."""
+    asked = [f"--beam {beam}"] if beam else []
+    asked += [f"--set {setting}" for field, setting in _search_fields(settings).items() if field in _OF_BEAMS]
+    if asked:
+        raise NmtlabError(f"{asked[0]} and --samples: samples are drawn without a beam and a score", "leave one out")
 
 
 def say_overlap(run: Run, corpus: ParallelCorpus, split: str) -> None:

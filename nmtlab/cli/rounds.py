@@ -56,7 +56,9 @@ class RoundsMade(Answer):
     runs: list[TrainedInRounds]
     """The runs, in the order in which they were trained."""
     complete: bool
-    """Whether all rounds are made; otherwise it was interrupted, and the same command goes on."""
+    """Whether all rounds are made; otherwise it was interrupted, and the same command goes on, or it failed."""
+    error: str | None
+    """Why the run after these failed, and what to do; the exit code is then 2."""
 
 
 def rounds(
@@ -123,20 +125,30 @@ def rounds(
 
     asked = Rounds(name, settings, pairs, texts, rounds, ratio, beam_size, warm, both)
     should_stop = interrupted()
-    steps = list(
-        back_translate_in_rounds(
+    steps: list[Step] = []
+    failure: Exception | None = None
+    try:
+        for step in back_translate_in_rounds(
             asked, workspace, lambda run: ignore if json else ProgressBar(run, quiet=True), should_stop, allow_overlap
-        )
-    )
-    made = RoundsMade(
+        ):
+            steps.append(step)
+    except Exception as error:
+        if not steps:
+            raise
+        failure = error
+    made = RoundsMade.of(
+        {"error": "nothing failed"},
         text=f"{pairs.name} {split}",
         runs=[_scored(step, pairs, split) for step in steps],
         complete=len(steps) == 2 * rounds,
+        error=None if failure is None else str(failure),
     )
     if json:
         print_answer(made)
-        return
-    _print(made)
+    else:
+        _print(made)
+    if failure:
+        raise failure
 
 
 def _scored(step: "Step", pairs: ParallelCorpus, split: str) -> TrainedInRounds:
@@ -161,6 +173,7 @@ def _scored(step: "Step", pairs: ParallelCorpus, split: str) -> TrainedInRounds:
 def _print(made: RoundsMade) -> None:
     rows = [_cells(one) for one in made.runs]
     end = "next: nmtlab compare RUN RUN" if made.complete else "interrupted; the same command goes on"
+    end = "the next run failed; these are the runs before it" if made.error else end
     print_table(made.text, _COLUMNS, rows, {*_COLUMNS} - {"run", "direction"}, [end])
 
 

@@ -270,7 +270,8 @@ def pack(
     run, target = open_run(name, workspace), to / f"{name}{ENDING}"
     with sentences_to_pack(run, workspace, sentences, licence, threads) as text:
         pack_run(run, target, weights, text)
-    print(f"packed {name} into {target} ({target.stat().st_size / 1000:,.0f} kB)")
+    left_out = "" if weights else ", without its model, which --weights adds"
+    print(f"packed {name} into {target} ({target.stat().st_size / 1000:,.0f} kB){left_out}")
 
 
 def unpack(
@@ -279,7 +280,7 @@ def unpack(
 ) -> None:
     """Make a run from the file of a packed run."""
     run = unpack_run(file, Workspace.find(), name)
-    print(f"run {run.name}: {run.status}, {run.origin.limitations}")
+    print(f"run {run.name}: {run.status}; {run.origin.limitations}")
 
 
 def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
@@ -301,9 +302,11 @@ def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     lists = [Shortlist.of(pipeline, lexicon, _FREQUENT, translations) for translations in _TRANSLATIONS]
     covered = [shortlist.coverage(pairs) for shortlist in lists]
     rows = [[f"{n:,}", f"{size:,.0f}", f"{share:.2%}"] for n, (size, share) in zip(_TRANSLATIONS, covered, strict=True)]
-    columns = ["translations", "mean types", "of the reference's tokens"]
+    columns = ["translations of each type", "types in a list, mean", "reference tokens in it"]
     print_table(f"{name}, {'-'.join(run.direction)}: shortlists of single dev sentences", columns, rows, {*columns})
     print(f"  of {pipeline.target_allowed.sum():,} types; a batch has the lists of all its sentences together")
+    asked = f"--set search.shortlist={_FREQUENT} --set search.shortlist_translations={_TRANSLATIONS[1]}"
+    print(f"next: nmtlab evaluate {name} --split dev {asked}")
 
 
 def average(
@@ -365,7 +368,7 @@ def _removable_folder(name: str, workspace: Workspace) -> Path:
         return folder
     if open_packed(name, workspace):
         raise RunError(f"run {name!r}: a packed run, which this command leaves alone", "remove its file by hand")
-    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' lists all runs")
+    raise RunError(f"run {name!r}: not found", "'nmtlab runs list' lists those of the workspace")
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """`nmtlab runs list`, which loads little: most of what it prints is in the index."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from nmtlab.cli.answer import Answer, Json, Part, print_answer
 from nmtlab.cli.tables import print_table
@@ -48,18 +50,27 @@ class RunsListed(Answer):
     """What `nmtlab runs list --json` prints."""
 
     runs: list[RunFacts]
-    """Newest first, followed by the packed ones."""
+    """Newest first; with `--packed`, followed by the packed ones that come with nmtlab."""
+    packed_runs: int
+    """How many packed runs come with nmtlab, listed or not."""
     damaged: dict[str, str]
     """Folder or file that cannot be opened as a run -> what is wrong, and what to do."""
 
 
-def list_(as_json: Json = False) -> None:
-    """List the runs, newest first, with their best dev BLEU, followed by the packed ones."""
+def list_(
+    packed: Annotated[
+        bool, typer.Option("--packed", help="Also list the packed runs that come with nmtlab, after the others.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List the runs of the workspace, newest first, with their best dev BLEU."""
     index = RunIndex(Workspace.find())
-    found = list(index.read(lambda name: run_facts(index, name)).values())
+    names = [*index.trained, *(index.packed if packed else [])]
+    found = list(index.read(lambda name: run_facts(index, name), names).values())
     index.save()
     if as_json:
-        print_answer(RunsListed(runs=found, damaged=dict(sorted(index.broken.items()))))
+        damaged = dict(sorted(index.broken.items()))
+        print_answer(RunsListed(runs=found, packed_runs=len(index.packed), damaged=damaged))
         return
     if found:
         columns = ["run", "corpus", "status", "updates", "dev BLEU"]
@@ -71,6 +82,8 @@ def list_(as_json: Json = False) -> None:
             print(f"{one.name}: {one.overlap}")
     for name, problem in sorted(index.broken.items()):
         print(f"{name}: {problem}")
+    if index.packed and not packed:
+        print(f"{_counted(len(index.packed))} with nmtlab: 'nmtlab runs list --packed'")
 
 
 def run_facts(index: RunIndex, name: str) -> RunFacts:
@@ -92,6 +105,10 @@ def _line(run: "Run") -> dict[str, Any]:
         "dev_bleu": run.checkpoints.best_bleu,
         "overlap": run.overlap,
     }
+
+
+def _counted(packed: int) -> str:
+    return "1 packed run comes" if packed == 1 else f"{packed:,} packed runs come"
 
 
 def _row(run: RunFacts) -> list[str]:

@@ -18,6 +18,7 @@ from nmtlab.cli.options import (
     Split,
     Target,
     Threads,
+    changed,
     numbers,
     open_text,
     run_recipe,
@@ -231,7 +232,8 @@ def _inputs(
     if score and opened.recipe.model.plans_length:
         raise NmtlabError(f"run {run!r} plans lengths: its score is p(length) · p(tokens)", "leave --score out")
     opened, text = open_text(opened, workspace, corpus, source, target)
-    recipe = run_recipe(opened.recipe, [f"search.score={score or 'log-prob'}", *(set_ or [])], threads, beam)
+    scored = changed(opened.recipe, [f"search.score={score or 'log-prob'}"], None)
+    recipe = run_recipe(scored, set_, threads, beam)
     if left_out := opened.pipeline.shortlisted(recipe.search.fixed_shortlist).left_out:
         print(left_out)
     return opened, text, recipe.search, recipe.machine

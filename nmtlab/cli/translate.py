@@ -15,6 +15,7 @@ from nmtlab.cli.options import (
     Set,
     Threads,
     check_belongs,
+    check_sampled,
     check_sampling,
     read_text,
     run_recipe,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from nmtlab.translation import System, Translation, Translator
 
 _MOST_COMPARED = 1000  # samples: their scores with each other are a few matrices of this size
-_SCORES = tuple(f"search.{name}=" for name in ("score", "alpha", "gamma", "coverage"))
 
 _printed, _sampling, _grouping, _ensemble, _engine = (
     partial(typer.Option, rich_help_panel=title)
@@ -120,7 +120,11 @@ def translate(
     ] = None,
     seed: Annotated[int | None, _sampling(min=0, help="Seed of sampling. (default: 1)")] = None,
     mbr: Annotated[
-        bool, _sampling("--mbr", help="Print only the sample with the highest expected chrF (minimum Bayes risk).")
+        bool,
+        _sampling(
+            "--mbr",
+            help="Print only the sample with the highest expected chrF (minimum Bayes risk), or --n-best of them.",
+        ),
     ] = False,
     groups: Annotated[
         int, _grouping(min=0, max=100, help="Groups of diverse beam search; prints the best translation of each.")
@@ -182,10 +186,14 @@ def translate(
     unserved += [f"{option}: CTranslate2 shows neither attention nor distributions" for option in inspecting]
     if engine == "ctranslate2" and unserved:
         raise NmtlabError(unserved[0], "leave --engine out")
-    _check_inspected(opened, inspecting)
+    _check_neural(opened, inspecting, last)
     text = _training_text(opened, workspace) if alignments == "aligner" else None
-    _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best, set_ or [])
+    _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best)
     check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
+    if samples:
+        check_sampled(set_, beam)
+    if mbr and n_best > samples:
+        raise NmtlabError(f"--n-best {n_best} is more than the samples, {samples}", f"give --samples {n_best} or more")
     if mbr and samples > _MOST_COMPARED:
         raise NmtlabError(f"--mbr: compares at most {_MOST_COMPARED:,} samples", f"give --samples {_MOST_COMPARED}")
     if n_best > recipe.search.beam_size and not mbr:
@@ -245,7 +253,7 @@ def translate(
         print(choice, file=sys.stderr)
 
 
-def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> None:
+def _check_ways(run: Run, ways: list[str], n_best: int) -> None:
     """Refuse search methods that exclude each other or that the run does not support."""
     if len(ways) > 1 and ways != ["--prefix", "--must"]:
         raise NmtlabError(f"{ways[0]} and {ways[-1]}: mutually exclusive", "leave one out")
@@ -253,9 +261,6 @@ def _check_ways(run: Run, ways: list[str], n_best: int, changes: list[str]) -> N
         raise RunError(f"{ways[0]}: run {run.name!r} is phrase-based", "choose a transformer or an rnn")
     if ways in (["--samples"], ["--groups"]) and n_best > 1:
         raise NmtlabError(f"--n-best and {ways[0]}: {ways[0]} is the number of translations", "leave --n-best out")
-    scores = [change for change in changes if change.startswith(_SCORES)]
-    if scores and run.recipe.model.plans_length:
-        raise NmtlabError(f"--set {scores[0]}: the score of run {run.name!r} is p(length) · p(tokens)", "leave it out")
 
 
 def _check_sources(run: Run, also: list[Path], aligned: bool) -> None:
@@ -269,11 +274,13 @@ def _check_sources(run: Run, also: list[Path], aligned: bool) -> None:
         raise RunError(f"--alignments: run {run.name!r} reads several sources", "leave it out")
 
 
-def _check_inspected(run: Run, options: list[str]) -> None:
-    """Refuse options that show distributions or attention where there are none."""
-    if options and not run.recipe.model.neural:
-        problem = f"{options[0]}: run {run.name!r} is phrase-based, without attention and distributions of tokens"
+def _check_neural(run: Run, inspecting: list[str], last: bool) -> None:
+    """Refuse options that show distributions or attention, or choose a checkpoint, where there are none."""
+    if inspecting and not run.recipe.model.neural:
+        problem = f"{inspecting[0]}: run {run.name!r} is phrase-based, without attention and distributions of tokens"
         raise RunError(problem, "choose a transformer or an rnn")
+    if last and not run.recipe.model.neural:
+        raise RunError(f"--last: run {run.name!r} is phrase-based, without checkpoints", "leave it out")
 
 
 def _training_text(run: Run, workspace: Workspace) -> ParallelCorpus:

@@ -1,6 +1,6 @@
 """What lists say of the runs of a workspace, kept in its cache: only new and changed runs are opened."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,11 +52,16 @@ class RunIndex:
         """The names of the runs in the workspace's folder of runs, newest first."""
         return list(self._trained)
 
-    def read(self, facts: Callable[[str], T]) -> dict[str, T]:
-        """Return what a function says of each run, given its name; `broken` notes the runs for which it fails."""
+    @property
+    def packed(self) -> list[str]:
+        """The names of the packed runs that come with nmtlab, but for those that the workspace has a run of."""
+        return [name for name in self._places if name not in self._trained]
+
+    def read(self, facts: Callable[[str], T], names: Iterable[str] | None = None) -> dict[str, T]:
+        """Return what a function says of each run, or of those named; `broken` notes the runs for which it fails."""
         found: dict[str, T] = {}
-        for name, place in self._places.items():
-            with noting(self.broken, place.name):
+        for name in self._places if names is None else names:
+            with noting(self.broken, self._places[name].name):
                 found[name] = facts(name)
         return found
 

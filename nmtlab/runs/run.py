@@ -236,4 +236,5 @@ class Run:
 
 def not_found(name: str, known: Iterable[str]) -> RunError:
     """Return the error that there is no run `name`; it suggests the one of the `known` names that is most like it."""
-    return RunError(f"run {name!r}: not found", f"{did_you_mean(name, known)}'nmtlab runs list' lists all runs")
+    remedy = f"{did_you_mean(name, known)}'nmtlab runs list --packed' lists all runs"
+    return RunError(f"run {name!r}: not found", remedy)

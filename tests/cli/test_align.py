@@ -28,6 +28,8 @@ def test_a_run_is_aligned_once_and_the_table_shows_what_lists_contain(nmtlab, da
     assert table is not None
     assert "whole, de-en: shortlists of single dev sentences" in said.out
     assert said.out.count("%") == 5
+    next_ = "next: nmtlab evaluate whole --split dev --set search.shortlist=100 --set search.shortlist_translations=10"
+    assert said.out.endswith(f"{next_}\n")
     made = (data / "runs/whole/translation_table.safetensors").stat().st_mtime_ns
     assert nmtlab("runs", "align", "whole").out == said.out
     assert (data / "runs/whole/translation_table.safetensors").stat().st_mtime_ns == made

@@ -199,7 +199,7 @@ def test_a_default_run_name_that_is_too_long(refused, spoiled):
     ids=" ".join,
 )  # fmt: skip
 def test_a_run_that_is_not_there(refused, words):
-    assert refused(*words).startswith("run 'none': not found; 'nmtlab runs list' ")
+    assert refused(*words).startswith("run 'none': not found; 'nmtlab runs list")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
@@ -471,7 +471,7 @@ def test_of_several_processes_one_says_what_is_wrong(nmtlab, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("translate", "none"), "nmtlab: run 'none': not found; 'nmtlab runs list' lists all runs\n"),
+        (("translate", "none"), "nmtlab: run 'none': not found; 'nmtlab runs list --packed' lists all runs\n"),
         (TRAIN, "nmtlab: {corpus}: train.de has 299 lines, train.en has 300; line n of one must translate"),
     ],
     ids=["translate", "train"],

@@ -198,6 +198,8 @@ def test_stats_prints_a_table_of_a_corpus_by_name_or_path(data):
     assert "train │ uz │ 160 │ 320 │ 161 │ 160 │ 2.0 │ 2 │ 2 │ │ │ │" in said
     assert "dev │ en │ 20 │ 40 │ 21 │ 20 │ 2.0 │ 2 │ 2 │ 50.0% │ 95.2% │ 0.0% │ 100.0 │" in said
     assert _said("stats", data / "corpora" / "small") == said
+    assert "another language" not in said
+    assert "another language" in _said("stats", "small", "--languages")
     assert "small: en to uz" in _said("stats", "small", "--source", "en")
     assert "corpus 'other': not found" in _problem("stats", "other")
 

@@ -58,14 +58,17 @@ def test_every_field_of_an_answer_is_explained():
 def test_an_empty_workspace_is_empty_lists(nmtlab, data, monkeypatch):
     shutil.rmtree(data)
     monkeypatch.delenv("NMTLAB_CORPORA")
-    assert valid(nmtlab("runs", "list", "--json"), RunsListed) == RunsListed(runs=[], damaged={})
+    assert valid(nmtlab("runs", "list", "--json"), RunsListed) == RunsListed(runs=[], packed_runs=0, damaged={})
     assert valid(nmtlab("corpus", "list", "--json"), CorporaListed) == CorporaListed(corpora=[])
 
 
 def test_runs_are_listed_with_their_scores_or_why_they_have_none(nmtlab, data, learned, diverged):
     link_packed("small-tr-en.tied.s1", Workspace(data))
     (data / "runs/damaged").mkdir()
-    found = valid(nmtlab("runs", "list", "--json"), RunsListed)
+    found = valid(nmtlab("runs", "list", "--packed", "--json"), RunsListed)
+    own = valid(nmtlab("runs", "list", "--json"), RunsListed)
+    assert (own.packed_runs, own.runs, own.damaged) == (found.packed_runs, found.runs[:2], found.damaged)
+    assert found.packed_runs == 1
     assert {run.name: (run.status, run.packed) for run in found.runs} == {
         "whole": ("finished", False), "diverged": ("diverged", False), "small-tr-en.tied.s1": ("finished", True),
     }  # fmt: skip

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from nmtlab.cli.lazy import _docstrings
 from nmtlab.runs.log import append_lines, last_line
 from nmtlab.runs.training_log import TrainingLog
 from nmtlab.thesis.tables.listing import TABLES, listed
@@ -86,3 +87,9 @@ print(len(TABLES), "torch" in sys.modules)
 
 def test_the_help_of_reproduce_lists_every_table():
     assert [one.name for one in TABLES if not re.search(rf" {re.escape(one.name)}[.,]( |$)", listed())] == []
+
+
+def test_paragraphs_of_a_help_are_as_wide_as_the_terminal_and_commands_keep_their_lines():
+    helps = _docstrings("train")["train"].split("\n\n")
+    assert [one for one in helps if "\n" in one and not one.startswith(" ")] == []
+    assert any(one.startswith("    nmtlab train PARENT") and "\n    nmtlab train CHILD" in one for one in helps)

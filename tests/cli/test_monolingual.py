@@ -1,6 +1,7 @@
 """Text that nobody translated: imported, listed, translated, trained on, selected, and noise."""
 
 import json
+import re
 
 import pytest
 
@@ -149,11 +150,26 @@ def test_noise_is_added_by_name(nmtlab, data, tiny_corpus):
     bad = list(ParallelCorpus.open(data / "corpora" / "bad").pairs("train"))
     assert len(bad) == 330
     assert all(source == target for source, target in bad[300:])
+    assert re.search(r"│ added to train +│ copied-target +│ +\d+ │", done.out)
     refused = nmtlab("corpus", "noise", "worse", "--corpus", "tiny", "--kind", "short", "--share", 0)
     assert refused.err == "nmtlab: share is 0; give more than 0 and at most 10, which is 1,000%\n"
     third = ["--kind", "wrong-language-source", "--third", "tiny:en"]
     refused = nmtlab("corpus", "noise", "worse", "--corpus", "tiny", "--share", 1, *third)
     assert "--third tiny: in en, but tiny is in de and en; choose text in a third language" in refused.err
+
+
+def test_short_pairs_that_are_repeated_are_counted(nmtlab, data):
+    pairs = [
+        ("ein hund", "a dog"),
+        ("eine katze", "a cat"),
+        *[("ein " * 6 + str(n), "a " * 6 + str(n)) for n in range(8)],
+    ]
+    for code, side in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
+        write_lines(data / "corpora" / "few" / f"train.{code}", side)
+    done = nmtlab("corpus", "noise", "bad", "--corpus", "few", "--kind", "short", "--share", 1)
+    assert re.search(r"│ added to train +│ short: 2 different pairs, repeated +│ +10 │", done.out)
+    assert re.search(r"│ read +│ +│ +10 │", done.out)
+    assert re.search(r"│ train +│ +│ +20 │", done.out)
 
 
 def test_lines_like_a_domain_are_selected_and_shown(nmtlab, german, data):

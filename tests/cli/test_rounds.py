@@ -6,6 +6,9 @@ import pytest
 from conftest import write_split
 
 from nmtlab.cli.rounds import RoundsMade
+from nmtlab.errors import RunError
+from nmtlab.rounds import Step
+from nmtlab.runs.run import Run
 from nmtlab.text.corpora.lines import read_lines, write_lines
 
 SHORT = ["--set", "training.validate_every=20", "--set", "training.max_evaluations=1"]
@@ -63,3 +66,19 @@ def test_text_with_sentences_of_test_is_refused(nmtlab, data, words, tiny_corpus
     refused = nmtlab(*words, "--target-text", "leak:en", "--source-text", "")
     assert refused.code == 2
     assert f"text leak: has {tiny_corpus.count('test')} en sentences of test" in refused.err
+
+
+def test_what_was_measured_is_shown_when_a_later_round_fails(nmtlab, data, words, monkeypatch):
+    def fails(*_, **__):
+        yield Step(1, Run(data / "runs" / "whole"), 12, 3)
+        raise RunError("run 'two.back2': the loss is no longer finite", "choose a lower learning rate")
+
+    monkeypatch.setattr("nmtlab.rounds.back_translate_in_rounds", fails)
+    shown, answered = nmtlab(*words, "--rounds", 2), nmtlab(*words, "--rounds", 2, "--json")
+    made = RoundsMade.model_validate_json(answered.out, strict=True)
+    ((run, score),) = ((one.run, one.bleu) for one in made.runs)
+    assert not made.complete
+    assert made.error == "run 'two.back2': the loss is no longer finite; choose a lower learning rate"
+    assert f"{run} │ de to en  │ {score.score:.2f} ± {score.margin:.2f}" in shown.out
+    assert shown.out.endswith("the next run failed; these are the runs before it\n")
+    assert (shown.code, shown.err) == (answered.code, answered.err) == (2, f"nmtlab: {made.error}\n")

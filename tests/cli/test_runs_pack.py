@@ -38,7 +38,7 @@ def test_a_run_is_added_to_the_evidence_and_shown_from_there(nmtlab, data):
     digest = Run(data / "runs/whole").checkpoints.digest
     assert nmtlab("runs", "remove", "whole", "--yes").code == 0
 
-    ((name, *others),) = rows(nmtlab("runs", "list"))
+    ((name, *others),) = rows(nmtlab("runs", "list", "--packed"))
     ((_, *before),) = rows(whole)
     assert (name, others[1]) == ("whole", "finished, packed")
     assert [others[0], *others[2:]] == [before[0], *before[2:]]
@@ -63,9 +63,11 @@ def test_what_a_packed_run_cannot_do_is_said_in_a_line(nmtlab, data, tiny_corpus
 
 def test_a_run_is_sent_as_a_file_and_unpacked_under_another_name(nmtlab, data, tmp_path):
     said = nmtlab("runs", "pack", "whole", "--to", "sent/here")
-    assert re.fullmatch(r"packed whole into sent/here/whole\.tar\.xz \(\d+ kB\)\n", said.out)
+    without = "without its model, which --weights adds"
+    assert re.fullmatch(rf"packed whole into sent/here/whole\.tar\.xz \(\d+ kB\), {without}\n", said.out)
+    assert "without" not in nmtlab("runs", "pack", "whole", "--weights", "--to", "sent/whole").out
     again = nmtlab("runs", "unpack", "sent/here/whole.tar.xz", "--name", "again")
-    assert again == (0, f"run again: finished, {WITHOUT_MODEL}its vocabulary and no stored answers\n", "")
+    assert again == (0, f"run again: finished; {WITHOUT_MODEL}its vocabulary and no stored answers\n", "")
     assert sorted(row[0] for row in rows(nmtlab("runs", "list"))) == ["again", "whole"]
     twice = nmtlab("runs", "unpack", "sent/here/whole.tar.xz")
     assert (twice.code, twice.err) == (2, "nmtlab: run 'whole': already exists; choose another --name\n")
@@ -121,7 +123,18 @@ def test_runs_without_weights_or_evaluations_are_listed_shown_and_packed(nmtlab,
     said = nmtlab("runs", "pack", "phrase", "--weights", "--to", ".")
     assert said.err == "nmtlab: run 'phrase': it has no best checkpoint; pack it without weights\n"
     shutil.rmtree(run.folder)
-    assert ["phrase", "-", "interrupted, packed", "0", "-"] in rows(nmtlab("runs", "list"))
+    assert ["phrase", "-", "interrupted, packed", "0", "-"] in rows(nmtlab("runs", "list", "--packed"))
+
+
+def test_packed_runs_are_counted_in_a_line_and_listed_when_asked_for(nmtlab, data):
+    nmtlab("evidence", "add-run", "whole")
+    assert "packed runs" not in nmtlab("runs", "list").out  # the workspace has a run of this name
+    (data / "runs" / "whole").rename(data / "runs" / "mine")
+    said, all_of_them = nmtlab("runs", "list"), nmtlab("runs", "list", "--packed")
+    assert [row[0] for row in rows(said)] == ["mine"]
+    assert said.out.endswith("\n1 packed run comes with nmtlab: 'nmtlab runs list --packed'\n")
+    assert [row[0] for row in rows(all_of_them)] == ["mine", "whole"]
+    assert "--packed" not in all_of_them.out
 
 
 def test_a_packed_run_is_not_removed_with_a_word_and_not_written_twice(nmtlab, data):

@@ -1,12 +1,15 @@
 """`nmtlab translate` beyond a beam: prefixes, phrases, samples, groups, ensembles."""
 
+import re
 import shutil
 
 import pytest
 from support.packed import link_packed
 
+from nmtlab.cli.options import run_recipe
+from nmtlab.errors import RecipeError
 from nmtlab.evaluation.expected_utility import expected_chrf
-from nmtlab.recipe import SearchSettings
+from nmtlab.recipe import SearchSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_ensemble, open_system
 from nmtlab.workspace import Workspace
@@ -26,18 +29,18 @@ def test_greedy_translations_are_those_of_nmtlab_whatever_the_engine(nmtlab, dat
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--with", "whole"), "--with: CTranslate2 searches with a plain beam only"),
+        (("--beam", 1, "--with", "whole"), "--with: CTranslate2 searches with a plain beam only"),
         (("--samples", 2), "--samples: CTranslate2 searches with a plain beam only"),
         (
-            ("--alignments", "attention"),
+            ("--beam", 1, "--alignments", "attention"),
             "--alignments attention: CTranslate2 shows neither attention nor distributions",
         ),
     ],
 )
 def test_what_ctranslate2_cannot_do_is_refused_if_it_is_asked_for_and_else_done_here(nmtlab, words, why):
-    refused = nmtlab("translate", "whole", "--beam", 1, "--engine", "ctranslate2", *words, stdin=TEXT)
+    refused = nmtlab("translate", "whole", "--engine", "ctranslate2", *words, stdin=TEXT)
     assert refused == (2, "", f"nmtlab: {why}; leave --engine out\n")
-    done = nmtlab("translate", "whole", "--beam", 1, *words, stdin=TEXT)
+    done = nmtlab("translate", "whole", *words, stdin=TEXT)
     assert (done.code, done.err) == (0, f"engine: nmtlab ({why})\n")
 
 
@@ -110,11 +113,11 @@ def test_samples_are_drawn_and_the_seed_decides_which(nmtlab):
     assert nmtlab("translate", "whole", "--samples", 1, "--top-k", 1, stdin=TEXT).out == greedy
 
 
-def test_neither_batches_nor_the_beam_change_what_is_drawn(nmtlab):
+def test_batches_do_not_change_what_is_drawn(nmtlab):
     def drawn(*more: object) -> str:
         return nmtlab("translate", "whole", "--samples", 4, "--scores", *more, stdin=TEXT).out
 
-    assert drawn("--set", "search.batch_tokens=4") == drawn() == drawn("--beam", 7)
+    assert drawn("--set", "search.batch_tokens=4") == drawn()
 
 
 def test_minimum_bayes_risk_prints_the_sample_with_the_highest_expected_chrf(nmtlab):
@@ -161,10 +164,15 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
         (["--mbr", "--samples", "2000"], "--mbr: compares at most 1,000 samples"),
         (["--strength", "1"], "--strength: belongs to --groups"),
         (["--mean", "geometric"], "--mean: belongs to --with"),
+        (["--mbr", "--samples", "3", "--n-best", "10"], "--n-best 10 is more than the samples, 3; give --samples 10"),
+        (["--samples", "2", "--beam", "7"], "--beam 7 and --samples: samples are drawn without a beam and a score"),
+        (["--samples", "2", "--set", "search.alpha=1"], "--set search.alpha=1 and --samples: samples are drawn"),
+        (["--set", "search.gamma=1"], "gamma is of the score word-reward or bounded-reward, not of length-normalised"),
+        (["--set", "search.length_weight=2"], "--set search.length_weight=2: the run plans no lengths; leave it out"),
         (["--samples", "2", "--n-best", "2"], "--n-best and --samples: --samples is the number of translations"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(nmtlab, options, said):
+def test_what_cannot_be_done_or_has_no_effect_is_said_in_a_line(nmtlab, options, said):
     found = nmtlab("translate", "whole", *options, stdin=TEXT)
     assert found.code == 2
     assert said in found.err
@@ -183,3 +191,32 @@ def test_runs_with_other_vocabularies_are_no_ensemble(nmtlab, data):
     said = nmtlab("translate", "whole", "--with", "small-tr-en.tied.s1", stdin=TEXT)
     assert said.code == 2
     assert "different vocabularies" in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "said"),
+    [
+        ("moses", "search.allow_empty=false", "of its search, a phrase-based run has the beam size alone"),
+        ("planned", "search.alpha=1", "the score of a run that plans lengths is p(length) · p(tokens)"),
+        ("tied", "search.length_candidates=3", "the run plans no lengths"),
+        ("tied", "search.reward_ratio=2", "reward_ratio is of the score bounded-reward, not of length-normalised"),
+    ],
+)
+def test_settings_that_the_search_of_a_run_does_not_read_are_refused(name, setting, said):
+    with pytest.raises(RecipeError, match=re.escape(f"--set {setting}: {said}; leave it out")):
+        run_recipe(find_recipe(name), [setting], None, None)
+    read = ["search.beam_size=3", *(["search.score=word-reward", "search.gamma=1"] if name == "tied" else [])]
+    assert run_recipe(find_recipe(name), read, None, None).search.beam_size == 3
+
+
+def test_of_several_runs_one_must_read_a_setting():
+    phrases, planned = find_recipe("moses"), find_recipe("planned")
+    run_recipe(phrases, ["search.length_candidates=3"], None, None, [phrases, planned])
+    with pytest.raises(RecipeError, match=r"--set search\.alpha=1: of its search, a phrase-based run"):
+        run_recipe(phrases, ["search.alpha=1"], None, None, [phrases, planned])
+
+
+def test_a_phrase_based_run_has_no_last_checkpoint_to_translate_with(nmtlab, data):
+    link_packed("small-tr-en.moses", Workspace(data))
+    said = nmtlab("translate", "small-tr-en.moses", "--last", stdin=TEXT)
+    assert said.err == "nmtlab: --last: run 'small-tr-en.moses' is phrase-based, without checkpoints; leave it out\n"

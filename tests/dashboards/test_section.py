@@ -1,14 +1,19 @@
 """The sections of a page: what is shown, cleared and shown again follows from their inputs."""
 
+import html
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import ipywidgets as widgets
 
+from nmtlab.analysis.attention.confidence import CONFIDENCE
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.views import answers
 from nmtlab.dashboards.widgets.note import Note
 from nmtlab.errors import NmtlabError
+from nmtlab.runs.run import Run
 
 ABOUT = About(place=0, group="Why", title="Numbers", question="Which?", name="numbers")
 BAD = 99
@@ -130,3 +135,14 @@ def test_what_failed_is_shown_again_with_the_next_change_with_all_that_depends_o
     assert numbers.said == {"alone": "[2]", "bad": "[1, 3]", "also": "[3]"}
     assert numbers.told == ""
     assert numbers.set(c=3) == ["alone"]
+
+
+def test_a_section_of_answers_says_what_the_runs_lack_that_it_fits_none_of(zoo):
+    chosen: list[Run] = []
+    section = answers(CONFIDENCE, SimpleNamespace(chosen=chosen))
+    section.show()
+    assert section.answer.value == ""
+    chosen.append(zoo("learned"))
+    section.show()
+    lacking = f"Run '{chosen[0].name}': no sentences are packed with it; choose a packed run with sentences."
+    assert lacking in html.unescape(section.answer.value)

@@ -198,7 +198,7 @@ def test_any_other_damaged_file_is_named_too(copied, file, read):
 def test_a_folder_without_a_recipe_is_no_run(workspace):
     (workspace.runs / "empty").mkdir(parents=True)
     for name in ("empty", "missing"):
-        with pytest.raises(RunError, match=f"run '{name}': not found; 'nmtlab runs list' lists all runs"):
+        with pytest.raises(RunError, match=f"run '{name}': not found; 'nmtlab runs list --packed' lists all runs"):
             open_run(name, workspace)
 
 

@@ -42,6 +42,12 @@ def test_one_side_of_a_parallel_corpus_is_monolingual_text(workspace):
         open_monolingual("pairs:pt", workspace)
 
 
+def test_text_of_other_splits_is_not_called_another_language(workspace):
+    write_lines(text_in(workspace, "pairs", gl=["unha"]) / "test.en", ["one"])
+    with pytest.raises(CorpusError, match=r"no train\.en, but other splits; choose a corpus with training text"):
+        open_monolingual("pairs:en", workspace)
+
+
 def test_a_corpus_in_one_language_needs_no_code(workspace):
     text_in(workspace, "news", en=LINES)
     assert open_monolingual("news", workspace) == open_monolingual("news:en", workspace)

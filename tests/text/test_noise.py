@@ -125,7 +125,9 @@ def test_a_corpus_with_noise_keeps_dev_test_and_gold_and_says_what_was_added(cle
     assert written["origin"] == {
         "corpus": "clean", "checksum": clean.checksum(), "third": "third:pt", "third_checksum": third.checksum()
     }  # fmt: skip
-    assert written["options"] == {"kind": "wrong-language-target", "share": 0.2, "seed": 3, "clean": 40, "bad": 8}
+    options = {"kind": "wrong-language-target", "share": 0.2, "seed": 3, "clean": 40, "bad": 8, "different": 8}
+    assert written["options"] == options
+    assert written["read"] == report.read == 40 + 3 + 4  # what was added was not read
 
 
 @pytest.mark.parametrize(

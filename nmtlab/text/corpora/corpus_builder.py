@@ -63,8 +63,9 @@ class ImportReport:
 
     @property
     def read(self) -> int:
-        """Pairs or lines read: those kept and those dropped."""
-        return sum(self.kept.values()) + sum(reasons.total() for reasons in self.dropped.values())
+        """Pairs or lines read: those kept and those dropped, without the bad pairs that noise adds."""
+        written = sum(self.kept.values()) - self.options.get("bad", 0)
+        return written + sum(reasons.total() for reasons in self.dropped.values())
 
     def inherit(self, corpus: ParallelCorpus) -> None:
         """Record by whom the text of the corpus was made from which this one is made."""

@@ -65,8 +65,10 @@ class MonolingualCorpus:
     def _file(self) -> Path:
         path = side_file(self.folder, "train", self.language)
         if path is None:
-            found = ", ".join(languages_in(self.folder))
-            raise CorpusError(f"{self.folder}: no train.{self.language}", f"choose a language from {found}")
+            problem, found = f"{self.folder}: no train.{self.language}", languages_in(self.folder)
+            if self.language in found:
+                raise CorpusError(f"{problem}, but other splits", "choose a corpus with training text")
+            raise CorpusError(problem, f"choose a language from {', '.join(found)}")
         return path
 
 

@@ -69,9 +69,11 @@ def add_noise(
     clean = list(corpus.pairs("train"))
     with new_folder(folder) as temporary:
         source, target = (temporary / f"train.{code}" for code in corpus.direction)
-        kept = write_pairs(source, target, with_noise(clean, noise, share, seed))
+        noisy = with_noise(clean, noise, share, seed)
+        kept = write_pairs(source, target, noisy)
         report.kept = {"train": kept, **copy_held_out(corpus, temporary)}
-        report.options |= {"clean": len(clean), "bad": kept - len(clean)}
+        bad = noisy[len(clean) :]
+        report.options |= {"clean": len(clean), "bad": len(bad), "different": len(set(bad))}
         report.save(temporary)
     return report
 
