@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.models.parts import has_one_table, part, vocabulary_side
@@ -62,6 +62,18 @@ def continued_recipe(parent: Run, recipe: Recipe) -> Recipe:
         changes["transfer.output"] = "freeze"
     sections = {name: getattr(parent.recipe.without_low_rank(), name) for name in ("model", "text", "search")}
     return recipe.model_copy(update=sections).with_changes(changes)
+
+
+def parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:
+    """Return the run that a training starts from, if any.
+
+    Raises:
+        RecipeError: a run is to be continued, and none is named.
+        RunError: there is no such run.
+    """
+    if recipe.transfer.continued and not recipe.transfer.parent:
+        raise RecipeError("transfer.continued goes on training a run, and none is named", "name it with --from")
+    return open_run(recipe.transfer.parent, workspace) if recipe.transfer.parent else None
 
 
 def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus], checksums: Sequence[str]) -> None:
