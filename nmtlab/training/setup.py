@@ -1,7 +1,6 @@
 """Set up a training: check the texts, learn the vocabulary, create the run, and start or resume the loop."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -26,6 +25,7 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.annotation import lexicon_run, suggestions_for, without_folder
 from nmtlab.training.corpora import by_use, naming, open_corpora, synthetic_pairs
 from nmtlab.training.cost import check_fits
+from nmtlab.training.earlier_texts import overlap_with, overlap_with_teachers, text_of
 from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.lexicon import learned_lexicon
 from nmtlab.training.links import LINKS, learn_links, with_links
@@ -33,15 +33,7 @@ from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
 from nmtlab.training.teacher import check_same_teacher, check_teacher, open_teacher, teacher_of
-from nmtlab.training.transfer import (
-    check_parent,
-    continued_pipeline,
-    parent_of,
-    target_overlap,
-    text_of,
-    texts_before,
-    translators,
-)
+from nmtlab.training.transfer import check_parent, continued_pipeline, parent_of
 from nmtlab.workspace import Workspace
 
 _ANCHORED = "transfer.anchor = 'ewc'", "choose transfer.anchor=l2, which needs no text"
@@ -83,7 +75,7 @@ def train(
         _check_one_pass(name, resume, minutes)
         from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
-        _overlap_of_teachers([*translators([corpus], workspace)], None, [corpus], workspace, allow_overlap)
+        overlap_with_teachers((), None, [corpus], workspace, allow_overlap)
         run = train_phrase(
             name, recipe, corpus, workspace, lambda what: on_event(Preparing(what)), should_stop, allow_overlap
         )
@@ -218,44 +210,15 @@ def _checked(
             check_fits(recipe, parent.pipeline, trained)
         if recipe.transfer.anchor == "ewc":
             text_of(parent, workspace, *_ANCHORED)
-        texts, known = texts_before(parent, workspace)
-        overlap |= _overlap_before("parent", parent, texts, trained, allow_overlap)
+        shared, known = overlap_with("parent", parent, trained, workspace, allow_overlap)
+        overlap |= shared
     if before:
-        overlap |= _overlap_of_teachers(
-            [teacher, *translators(trained, workspace)], parent, trained, workspace, allow_overlap
-        )
-        overlap |= _overlap_of_lexicon(recipe, trained, workspace, allow_overlap)
+        overlap |= overlap_with_teachers([teacher] if teacher else [], parent, trained, workspace, allow_overlap)
+        # The lexicon of a parent that goes on is in its pipeline, and may no longer be here.
+        with suppress(RunError) if recipe.transfer.continued else nullcontext():
+            if lexicon := lexicon_run(recipe.text, workspace):
+                overlap |= overlap_with("lexicon", lexicon, trained, workspace, allow_overlap)[0]
     return _Checked(dev, overlap, checksums, known)
-
-
-def _overlap_of_teachers(
-    teachers: Sequence[Run | None],
-    parent: Run | None,
-    trained: Sequence[ParallelCorpus],
-    workspace: Workspace,
-    allow_overlap: bool,
-) -> dict[str, int]:
-    """Return `_overlap_before` of those who taught, by probabilities or translations, and are not the parent."""
-    counted: Counter[str] = Counter()
-    for taught_by in filter(None, teachers):
-        if not (parent and taught_by.name == parent.name):
-            texts, _ = texts_before(taught_by, workspace)
-            counted.update(_overlap_before("teacher", taught_by, texts, trained, allow_overlap))
-    return dict(counted)
-
-
-def _overlap_of_lexicon(
-    recipe: Recipe, trained: Sequence[ParallelCorpus], workspace: Workspace, allow_overlap: bool
-) -> dict[str, int]:
-    """Return `_overlap_before` of the run whose lexicon suggests translations, if one does.
-
-    That of a parent that goes on is in its pipeline, and may no longer be here.
-    """
-    with suppress(RunError) if recipe.transfer.continued else nullcontext():
-        if run := lexicon_run(recipe.text, workspace):
-            texts, _ = texts_before(run, workspace)
-            return _overlap_before("lexicon", run, texts, trained, allow_overlap)
-    return {}
 
 
 def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
@@ -318,29 +281,6 @@ def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> Non
         return
     on_event(Preparing("aligning words"))
     RunWriter(run).save_translation_table(learned_lexicon(mixture.texts, run.pipeline.source.size))
-
-
-def _overlap_before(
-    role: str, run: Run, texts: Sequence[ParallelCorpus], trained: Sequence[ParallelCorpus], allow_overlap: bool
-) -> dict[str, int]:
-    """Return how many target sentences of dev and test are in the `texts` that a parent or teacher was trained on.
-
-    Raises:
-        CorpusError: there are some, without `allow_overlap`.
-    """
-    counted: Counter[str] = Counter()
-    known = {corpus.checksum() for corpus in trained}  # among these only whole pairs may not be shared
-    others = [text for text in texts if text.checksum() not in known]
-    for corpus in trained:
-        found = target_overlap(others, corpus)
-        for split, number in found.items():
-            if not allow_overlap:
-                raise CorpusError(
-                    f"{role} {run.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
-                    f"choose a {role} with other text, or accept it with --allow-overlap",
-                )
-        counted.update(found)
-    return {f"{split} (target side, in the {role}'s text)": number for split, number in counted.items()}
 
 
 def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> Mixture:
