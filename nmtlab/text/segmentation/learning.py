@@ -37,7 +37,7 @@ BLOCK = 10_000
 _MAX_SENTENCES = {"word": 1_000_000, "bpe": 500_000, "unigram": 150_000}
 
 
-def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Row]:
+def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str] | None = None) -> Iterator[Row]:
     """Yield the training rows with a target and at least one source; see `usable_pairs`, which these are with one.
 
     Sources may be in context, which does not count.
@@ -48,23 +48,25 @@ def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -
         sources = [apart(source)[1] for source in sources] if corpus.context else sources
         present = [source for source in sources if not is_blank(source)] or [target if corpus.blank else ""]
         reasons = (rejection_reason((source, target), limits) for source in present)
-        if reason := next(filter(None, reasons), ""):
-            skipped[reason] += 1
-        else:
+        reason = next(filter(None, reasons), "")
+        if not reason:
             yield row
+        elif skipped is not None:
+            skipped[reason] += 1
 
 
-def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Pair]:
-    """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in `skipped`.
+def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str] | None = None) -> Iterator[Pair]:
+    """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in any `skipped`.
 
     A source may be blank if those of the corpus are to be. None is in context.
     """
     limits = Limits(max_words)
     for pair in corpus.alone.pairs("train"):
-        if reason := rejection_reason((pair[1], pair[1]) if corpus.blank else pair, limits):
-            skipped[reason] += 1
-        else:
+        reason = rejection_reason((pair[1], pair[1]) if corpus.blank else pair, limits)
+        if not reason:
             yield pair
+        elif skipped is not None:
+            skipped[reason] += 1
 
 
 def beyond_token_limits(settings: TextSettings, *row: Sequence[int]) -> str:
@@ -161,7 +163,7 @@ def _count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:
 
 def _count_missing(settings: TextSettings, corpus: ParallelCorpus) -> int:
     """Return the number of blank sources in `usable_rows`, which stand for missing ones if there are several."""
-    rows = usable_rows(corpus, settings.max_words, Counter()) if corpus.also else ()
+    rows = usable_rows(corpus, settings.max_words) if corpus.also else ()
     return sum(sum(map(is_blank, row[:-1])) for row in rows)
 
 
@@ -318,7 +320,7 @@ def _annotating(
 
 
 def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Row]:
-    return chain.from_iterable(usable_rows(corpus, settings.max_words, Counter()) for corpus in corpora)
+    return chain.from_iterable(usable_rows(corpus, settings.max_words) for corpus in corpora)
 
 
 def _one_language_a_side(corpora: Sequence[ParallelCorpus]) -> tuple[str, str]:
