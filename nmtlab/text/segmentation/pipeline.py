@@ -374,7 +374,7 @@ class Pipeline:
         before = [*tags, *self._context_pieces(text, len(tags) + len(indices))]
         return words, [*([-1] * len(before)), *indices] if indices else []
 
-    def words_of_sources(self, texts: Sequence[str], language: str = "") -> tuple[list[str], list[int]]:
+    def words_of_sources(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
         """Return the words of the sentences of all sources, and the index of the word of each token but the last EOS.
 
         The EOS of the others, their tags, and what stands for a missing sentence belong to no word and have index -1.
@@ -382,7 +382,7 @@ class Pipeline:
         words: list[str] = []
         indices: list[int] = []
         for text in texts:
-            of_text, places = self.source_words(text, language)
+            of_text, places = self.source_words(text)
             indices += [-1] * bool(indices) + [place if place < 0 else len(words) + place for place in places or [-1]]
             words += of_text
         return words, indices
