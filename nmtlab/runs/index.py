@@ -33,7 +33,7 @@ class RunIndex:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self.broken: dict[str, str] = {}
-        trained = sorted(folders_in(workspace.runs), key=lambda one: (one.stat().st_mtime, one.name), reverse=True)
+        trained = sorted(_folders(workspace.runs), key=lambda one: (one.stat().st_mtime, one.name), reverse=True)
         self._trained = {folder.name: folder for folder in trained}
         packed = archives(workspace.evidence / "runs")
         self._places = self._trained | {name: packed[name] for name in sorted(packed) if name not in self._trained}
@@ -126,11 +126,10 @@ def _trace(place: Path) -> Trace:
 def _notes(workspace: Workspace) -> dict[str, Trace]:
     """Return the traces of what is stored of packed runs, by the runs' names."""
     found: dict[str, Trace] = {}
-    for folder in sorted(folders_in(workspace.notes)):
+    for folder in sorted(_folders(workspace.notes)):
         found.setdefault(folder.name.rpartition("-")[0], []).extend(trace(folder / name for name in _NOTES))
     return found
 
 
-def folders_in(parent: Path) -> list[Path]:
-    """Return the folders in a folder, without hidden ones."""
+def _folders(parent: Path) -> list[Path]:
     return [folder for folder in parent.glob("[!.]*") if folder.is_dir()]

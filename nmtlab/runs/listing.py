@@ -6,7 +6,6 @@ from pathlib import Path
 from nmtlab.errors import RunError, noting
 from nmtlab.files import remove_folder
 from nmtlab.runs.environment import provenance
-from nmtlab.runs.index import folders_in
 from nmtlab.runs.lock import LOCK
 from nmtlab.runs.packed import (
     machine_of,
@@ -34,7 +33,7 @@ def open_run(name: str, workspace: Workspace) -> Run:
         return Run(folder)
     if packed := open_packed(name, workspace):
         return packed
-    raise not_found(name, packed_archives(workspace).keys() | {folder.name for folder in folders_in(workspace.runs)})
+    raise not_found(name, packed_archives(workspace).keys() | {folder.name for folder in _folders(workspace.runs)})
 
 
 def open_run_of(name: str, machine: str, workspace: Workspace) -> Run | None:
@@ -57,7 +56,7 @@ def list_runs(workspace: Workspace) -> tuple[list[Run], dict[str, str]]:
     The workspace's runs come first, newest first, then the packed ones by name. A run of the workspace hides a packed
     one of the same name.
     """
-    trained = sorted(folders_in(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
+    trained = sorted(_folders(workspace.runs), key=lambda f: (f.stat().st_mtime, f.name), reverse=True)
     names = {folder.name for folder in trained}
     packed, broken = packed_runs(workspace)
     runs: dict[str, Run] = {}
@@ -77,7 +76,7 @@ def machines_of_runs(workspace: Workspace) -> set[tuple[str, str]]:
     Two runs of a name, one trained here and one packed, count both. The machine is as `provenance` names it, and empty
     for a run that cannot be read.
     """
-    trained = {(folder.name, machine_of(folder)) for folder in folders_in(workspace.runs)}
+    trained = {(folder.name, machine_of(folder)) for folder in _folders(workspace.runs)}
     return trained | machines_in(workspace.evidence / "runs")
 
 
@@ -117,3 +116,7 @@ def checked(run: Run) -> Run:
     """Read what a list of runs shows; raises the error of a damaged run."""
     _ = run.recipe, run.environment, run.status, run.origin.packed
     return run
+
+
+def _folders(parent: Path) -> list[Path]:
+    return [folder for folder in parent.glob("[!.]*") if folder.is_dir()]
