@@ -16,9 +16,10 @@ from nmtlab.synthetic import Synthesis, back_translate
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import REPORT
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
+from nmtlab.training.corpora import open_corpora
 from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.training.resuming import check_same_text, check_same_training
-from nmtlab.training.setup import open_corpora, train
+from nmtlab.training.setup import train
 from nmtlab.training.transfer import continued_recipe
 from nmtlab.workspace import Workspace
 

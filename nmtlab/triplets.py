@@ -22,7 +22,7 @@ from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import ImportReport
 from nmtlab.text.corpora.lines import is_blank, new_folder, one_line, write_lines
 from nmtlab.text.noise.damage import damaged
-from nmtlab.training.transfer import texts_before
+from nmtlab.training.earlier_texts import texts_before
 from nmtlab.workspace import Workspace
 
 SEEN = "in the run's training text"

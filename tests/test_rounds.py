@@ -18,8 +18,9 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
+from nmtlab.training.corpora import open_corpora
 from nmtlab.training.inheritance import Inheritance
-from nmtlab.training.setup import open_corpora, train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 pytestmark = pytest.mark.full  # what its tests share takes seconds to make

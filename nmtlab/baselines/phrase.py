@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
 
 import torch
@@ -98,7 +97,7 @@ def _learn(
     """Learn and tune the models of a run and return dev BLEU."""
     pipeline, folder = run.pipeline, run.folder / MODELS
     folder.mkdir()
-    pairs = training_tokens(pipeline, list(usable_pairs(corpus, run.recipe.text.max_words, Counter())))
+    pairs = training_tokens(pipeline, list(usable_pairs(corpus, run.recipe.text.max_words)))
     pairs = [(source, target) for source, target in pairs if source and target]
     report("extracting phrases")
     learn_phrases(folder, pairs, settings.aligner, settings.max_phrase_length, run.recipe.training.seed)

@@ -29,7 +29,7 @@ from nmtlab.errors import CorpusError, NmtlabError
 from nmtlab.runs.listing import open_run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import is_blank, read_lines
-from nmtlab.training.transfer import texts_before
+from nmtlab.training.earlier_texts import texts_before
 from nmtlab.workspace import Workspace
 
 _UNKNOWN = "the training text of the run is not here, so it is not known which words are new"

@@ -227,8 +227,8 @@ def _print_contrast(
 def _every_text(run: Run, workspace: Workspace, split: str) -> list[ParallelCorpus]:
     """Return the first corpus with a split in each direction that a run was trained in."""
     found: dict[tuple[str, str], ParallelCorpus] = {}
-    for named in run.recipe.corpora:
-        if named.name and not named.vocabulary_only and (named.source, named.target) not in found:
+    for named in run.recipe.trained_corpora:
+        if named.name and (named.source, named.target) not in found:
             text = open_corpus(named.name, workspace, named.source, named.target)
             if split in text.splits:
                 found[text.direction] = text

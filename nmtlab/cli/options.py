@@ -55,7 +55,7 @@ def open_text(run: Run, workspace: Workspace, corpus: str, source: str, target: 
     """
     name = workspace.corpus_folder(corpus).resolve().name if corpus else ""
     wanted = {"source": source, "target": target}
-    trained = [one for one in run.recipe.corpora if not one.vocabulary_only]
+    trained = run.recipe.trained_corpora
     fitting = [one for one in trained if all(code in ("", getattr(one, side)) for side, code in wanted.items())]
     named = [one for one in fitting if one.name == name]
     first = (named or fitting or trained)[0]

@@ -17,6 +17,7 @@ from nmtlab.recipe import Recipe, find_recipe
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.training.corpora import both_ways, by_use, open_corpora
 from nmtlab.training.events import Event, OnEvent
 from nmtlab.training.tensorboard import event_writer
 from nmtlab.training.trackers import Tracker, tracker_writer
@@ -159,15 +160,13 @@ def train(
         source, target = source or started.corpus.source, target or started.corpus.target
     text = ParallelCorpus.open(folder, source, target)
 
-    from nmtlab.training.setup import both_ways, open_corpora  # after the names are checked: it loads torch
-
     if both:
         settings = both_ways(settings, open_corpora(settings, text, workspace))
     if estimate:
         _print_cost(settings, open_corpora(settings, text, workspace), minutes, workspace)
         return
 
-    from nmtlab.training.parallel import Group
+    from nmtlab.training.parallel import Group  # after the names are checked: it loads torch
     from nmtlab.training.setup import train as train_run
 
     writers = [event_writer(workspace.run_folder(name) / "tensorboard")] if tensorboard else []
@@ -237,8 +236,7 @@ def _watchers(writers: Sequence[OnEvent]) -> tuple[OnEvent, Callable[[], bool]]:
 
 def _print_cost(recipe: Recipe, corpora: Sequence[ParallelCorpus], minutes: float | None, workspace: Workspace) -> None:
     from nmtlab.training.cost import estimate_cost, fitting, free_mib
-    from nmtlab.training.setup import by_use, parent_of
-    from nmtlab.training.transfer import check_parent
+    from nmtlab.training.transfer import check_parent, parent_of
 
     parent = parent_of(recipe, workspace) if recipe.transfer.continued else None
     if parent:

@@ -61,6 +61,11 @@ class Recipe(Section):
         """All training corpora; dev text of the first one decides when training stops."""
         return (self.corpus, *self.more_corpora)
 
+    @property
+    def trained_corpora(self) -> tuple[CorpusSettings, ...]:
+        """All but those from which only subwords are learned."""
+        return tuple(corpus for corpus in self.corpora if not corpus.vocabulary_only)
+
     @model_validator(mode="after")
     def _check(self) -> "Recipe":
         if self.corpus.vocabulary_only:
@@ -216,7 +221,7 @@ def _going_on_problem(recipe: Recipe) -> str:
 
 def _sources_problem(recipe: Recipe) -> str:
     """Return why a recipe cannot combine several sources; empty if it can, or need not."""
-    trained = [corpus for corpus in recipe.corpora if not corpus.vocabulary_only]
+    trained = recipe.trained_corpora
     if not any(corpus.also_sources for corpus in trained):
         return ""
     field, model = "corpus.also_sources", recipe.model
@@ -256,7 +261,7 @@ def _first_set(fields: Mapping[str, object]) -> str:
 
 def _blank_problem(recipe: Recipe) -> str:
     """Return why a recipe cannot learn from blank sources; empty if it can, or need not."""
-    trained = [corpus for corpus in recipe.corpora if not corpus.vocabulary_only]
+    trained = recipe.trained_corpora
     if not any(corpus.blank_source for corpus in trained):
         return ""
     field = "corpus.blank_source"

@@ -129,8 +129,7 @@ class Run:
     @property
     def directions(self) -> list[Direction]:
         """The directions that it was trained in, in the order of its corpora; the first is the default."""
-        trained = (corpus for corpus in self.recipe.corpora if not corpus.vocabulary_only)
-        return list(dict.fromkeys((corpus.source, corpus.target) for corpus in trained))
+        return list(dict.fromkeys((corpus.source, corpus.target) for corpus in self.recipe.trained_corpora))
 
     @property
     def direction(self) -> Direction:

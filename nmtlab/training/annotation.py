@@ -1,6 +1,5 @@
 """What is suggested beside rare source words: a lexicon's entries, of the training text or a run, or a file's lines."""
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -77,7 +76,7 @@ def aligned_words(settings: TextSettings, texts: Sequence[ParallelCorpus]) -> di
         max_words=settings.max_words,
     )
     pipeline = Pipeline.learn(words, *texts)
-    pairs = chain.from_iterable(usable_pairs(text, settings.max_words, Counter()) for text in texts)
+    pairs = chain.from_iterable(usable_pairs(text, settings.max_words) for text in texts)
     ids = ((pipeline.source_ids(source)[:-1], pipeline.target_ids(target)[:-1]) for source, target in pairs)
     return _best(translation_table(ids, pipeline.source.size), pipeline)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.runs.run import TABLE, Run
 from nmtlab.text.batching.encoded import EncodedCorpus
-from nmtlab.training.transfer import text_of
+from nmtlab.training.earlier_texts import text_of
 from nmtlab.workspace import Workspace
 
 

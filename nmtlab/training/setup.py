@@ -1,7 +1,6 @@
 """Set up a training: check the texts, learn the vocabulary, create the run, and start or resume the loop."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -13,20 +12,20 @@ import numpy as np
 
 from nmtlab.device import choose_device
 from nmtlab.errors import CorpusError, RecipeError, RunError
-from nmtlab.recipe import CorpusSettings, Recipe, TransformerSettings
+from nmtlab.recipe import Recipe, TransformerSettings
 from nmtlab.runs.environment import environment
-from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import TABLE, Run
 from nmtlab.runs.writer import RunWriter, writing
 from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.checks.inspection import DevText, check_texts, scored_dev
-from nmtlab.text.corpora.corpus import Direction, ParallelCorpus, languages_in
-from nmtlab.text.corpora.corpus_builder import synthetic_language
+from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.segmentation.counting import counts_in, unknown_shares
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.training.annotation import lexicon_run, suggestions_for, without_folder
+from nmtlab.training.corpora import by_use, naming, open_corpora, synthetic_pairs
 from nmtlab.training.cost import check_fits
+from nmtlab.training.earlier_texts import overlap_with, overlap_with_teachers, text_of
 from nmtlab.training.events import Ended, Hint, OnEvent, Preparing, ignore
 from nmtlab.training.lexicon import learned_lexicon
 from nmtlab.training.links import LINKS, learn_links, with_links
@@ -34,14 +33,7 @@ from nmtlab.training.loop import Trainer
 from nmtlab.training.parallel import Group
 from nmtlab.training.resuming import check_same_text, check_same_training, resumed_recipe
 from nmtlab.training.teacher import check_same_teacher, check_teacher, open_teacher, teacher_of
-from nmtlab.training.transfer import (
-    check_parent,
-    continued_pipeline,
-    target_overlap,
-    text_of,
-    texts_before,
-    translators,
-)
+from nmtlab.training.transfer import check_parent, continued_pipeline, parent_of
 from nmtlab.workspace import Workspace
 
 _ANCHORED = "transfer.anchor = 'ewc'", "choose transfer.anchor=l2, which needs no text"
@@ -83,7 +75,7 @@ def train(
         _check_one_pass(name, resume, minutes)
         from nmtlab.baselines.phrase import train_phrase  # its libraries take a second to load
 
-        _overlap_of_teachers([*translators([corpus], workspace)], None, [corpus], workspace, allow_overlap)
+        overlap_with_teachers((), None, [corpus], workspace, allow_overlap)
         run = train_phrase(
             name, recipe, corpus, workspace, lambda what: on_event(Preparing(what)), should_stop, allow_overlap
         )
@@ -174,20 +166,6 @@ def _check_positions(recipe: Recipe, mixture: Mixture, pipeline: Pipeline, dev: 
 _WAITS = "early stopping and decay wait for a pass over the text"
 
 
-def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> tuple[int, int]:
-    """Return how many pairs of an epoch have a side that a system made, and how many it has.
-
-    Of texts that take turns, the epoch is that of the largest share. The texts of the mixture are `trained`,
-    once for each segmentation.
-    """
-    made = [bool(synthetic_language(corpus)) for corpus in trained] * (len(mixture.texts) // len(trained))
-    epochs = [mixture.quotas_of(epoch) for epoch in range(len(made))]
-    counts = [
-        (sum(quota for quota, is_made in zip(quotas, made, strict=True) if is_made), sum(quotas)) for quotas in epochs
-    ]
-    return max(counts, key=lambda count: count[0] / count[1])
-
-
 def _check_without_lists(name: str, recipe: Recipe) -> None:
     """Raise `RecipeError` if the dev text were translated with a shortlist for each batch."""
     if recipe.search.shortlist_translations:
@@ -232,44 +210,15 @@ def _checked(
             check_fits(recipe, parent.pipeline, trained)
         if recipe.transfer.anchor == "ewc":
             text_of(parent, workspace, *_ANCHORED)
-        texts, known = texts_before(parent, workspace)
-        overlap |= _overlap_before("parent", parent, texts, trained, allow_overlap)
+        shared, known = overlap_with("parent", parent, trained, workspace, allow_overlap)
+        overlap |= shared
     if before:
-        overlap |= _overlap_of_teachers(
-            [teacher, *translators(trained, workspace)], parent, trained, workspace, allow_overlap
-        )
-        overlap |= _overlap_of_lexicon(recipe, trained, workspace, allow_overlap)
+        overlap |= overlap_with_teachers([teacher] if teacher else [], parent, trained, workspace, allow_overlap)
+        # The lexicon of a parent that goes on is in its pipeline, and may no longer be here.
+        with suppress(RunError) if recipe.transfer.continued else nullcontext():
+            if lexicon := lexicon_run(recipe.text, workspace):
+                overlap |= overlap_with("lexicon", lexicon, trained, workspace, allow_overlap)[0]
     return _Checked(dev, overlap, checksums, known)
-
-
-def _overlap_of_teachers(
-    teachers: Sequence[Run | None],
-    parent: Run | None,
-    trained: Sequence[ParallelCorpus],
-    workspace: Workspace,
-    allow_overlap: bool,
-) -> dict[str, int]:
-    """Return `_overlap_before` of those who taught, by probabilities or translations, and are not the parent."""
-    counted: Counter[str] = Counter()
-    for taught_by in filter(None, teachers):
-        if not (parent and taught_by.name == parent.name):
-            texts, _ = texts_before(taught_by, workspace)
-            counted.update(_overlap_before("teacher", taught_by, texts, trained, allow_overlap))
-    return dict(counted)
-
-
-def _overlap_of_lexicon(
-    recipe: Recipe, trained: Sequence[ParallelCorpus], workspace: Workspace, allow_overlap: bool
-) -> dict[str, int]:
-    """Return `_overlap_before` of the run whose lexicon suggests translations, if one does.
-
-    That of a parent that goes on is in its pipeline, and may no longer be here.
-    """
-    with suppress(RunError) if recipe.transfer.continued else nullcontext():
-        if run := lexicon_run(recipe.text, workspace):
-            texts, _ = texts_before(run, workspace)
-            return _overlap_before("lexicon", run, texts, trained, allow_overlap)
-    return {}
 
 
 def _unknown(parent: Run, pipeline: Pipeline, text_is_known: bool) -> str:
@@ -332,118 +281,6 @@ def _prepare(run: Run, encoded: Callable[[], Mixture], on_event: OnEvent) -> Non
         return
     on_event(Preparing("aligning words"))
     RunWriter(run).save_translation_table(learned_lexicon(mixture.texts, run.pipeline.source.size))
-
-
-def open_corpora(recipe: Recipe, corpus: ParallelCorpus, workspace: Workspace) -> list[ParallelCorpus]:
-    """Return all corpora of a training: the first with the recipe's weight and origin, then its `more_corpora`.
-
-    Raises:
-        CorpusError: a corpus is not in the workspace, or lacks the languages that the recipe names.
-    """
-    first = recipe.corpus
-    opened = [replace(corpus, weight=first.weight, origin=first.origin, blank=first.blank_source)]
-    for named in recipe.more_corpora:
-        folder = workspace.corpus_folder(named.name)
-        blank = named.blank_source
-        way = (named.source or corpus.source, named.target or corpus.target) if blank else (named.source, named.target)
-        opened.append(ParallelCorpus.open(folder, *way, named.weight, named.origin, blank))
-    return [
-        replace(text, also=_also_sources(text, named), context=bool(recipe.text.context) and not named.vocabulary_only)
-        for text, named in zip(opened, recipe.corpora, strict=True)
-    ]
-
-
-def _also_sources(corpus: ParallelCorpus, named: CorpusSettings) -> tuple[str, ...]:
-    """Return the further sources of a corpus; raise `RecipeError` if it lacks one, or one is in its direction."""
-    for code in named.also_sources:
-        if code in corpus.direction:
-            problem = f"corpus.also_sources: {code!r} is a language of {'-'.join(corpus.direction)} already"
-            raise RecipeError(problem, "leave it out, or give another --source or --target")
-        if code not in (known := languages_in(corpus.folder)):
-            problem = f"corpus.also_sources: corpus {corpus.name!r} has no language {code!r}"
-            raise RecipeError(problem, f"choose from {', '.join(known)}")
-    return named.also_sources
-
-
-def by_use(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> tuple[list[ParallelCorpus], list[ParallelCorpus]]:
-    """Return the training corpora, and those from which only subwords are learned."""
-    trained: list[ParallelCorpus] = []
-    vocabulary_only: list[ParallelCorpus] = []
-    for corpus, settings in zip(corpora, recipe.corpora, strict=True):
-        (vocabulary_only if settings.vocabulary_only else trained).append(corpus)
-    return trained, vocabulary_only
-
-
-def _overlap_before(
-    role: str, run: Run, texts: Sequence[ParallelCorpus], trained: Sequence[ParallelCorpus], allow_overlap: bool
-) -> dict[str, int]:
-    """Return how many target sentences of dev and test are in the `texts` that a parent or teacher was trained on.
-
-    Raises:
-        CorpusError: there are some, without `allow_overlap`.
-    """
-    counted: Counter[str] = Counter()
-    known = {corpus.checksum() for corpus in trained}  # among these only whole pairs may not be shared
-    others = [text for text in texts if text.checksum() not in known]
-    for corpus in trained:
-        found = target_overlap(others, corpus)
-        for split, number in found.items():
-            if not allow_overlap:
-                raise CorpusError(
-                    f"{role} {run.name!r}: was trained on {number:,} {corpus.target} sentences of {split}",
-                    f"choose a {role} with other text, or accept it with --allow-overlap",
-                )
-        counted.update(found)
-    return {f"{split} (target side, in the {role}'s text)": number for split, number in counted.items()}
-
-
-def parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:
-    """Return the run that a training starts from, if any.
-
-    Raises:
-        RecipeError: a run is to be continued, and none is named.
-        RunError: there is no such run.
-    """
-    if recipe.transfer.continued and not recipe.transfer.parent:
-        raise RecipeError("transfer.continued goes on training a run, and none is named", "name it with --from")
-    return open_run(recipe.transfer.parent, workspace) if recipe.transfer.parent else None
-
-
-def naming(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
-    """Return a recipe with the name of the first training corpus and the languages of all.
-
-    Raises:
-        RecipeError: the recipe does not fit the languages.
-    """
-    named = [
-        settings.model_copy(update={"source": corpus.source, "target": corpus.target})
-        for settings, corpus in zip(recipe.corpora, corpora, strict=True)
-    ]
-    first = named[0].model_copy(update={"name": corpora[0].name})
-    named_recipe = recipe.model_copy(update={"corpus": first, "more_corpora": tuple(named[1:])})
-    return named_recipe.with_changes({})  # which checks what depends on the languages
-
-
-def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
-    """Return a recipe that trains on every one of its corpora in both directions.
-
-    The reverse of a corpus follows it, unless it is among the corpora; one from which only subwords are learned has
-    none, and one with text made by a system has none, as its target would be synthetic.
-
-    Raises:
-        RecipeError: a corpus has several sources.
-    """
-    if any(corpus.also for corpus in corpora):
-        raise RecipeError("corpus.also_sources: several sources have no reverse", "leave out --both-ways")
-    named = naming(recipe, corpora)
-    ways = {(one.name, one.source, one.target) for one in named.corpora}
-    every = []
-    for one, corpus in zip(named.corpora, corpora, strict=True):
-        reverse = one.model_copy(update={"source": one.target, "target": one.source})
-        one_way = one.vocabulary_only or synthetic_language(corpus)
-        is_new = not one_way and (one.name, one.target, one.source) not in ways
-        every += [one, reverse] if is_new else [one]
-    return named.model_copy(update={"more_corpora": tuple(every[1:])})
 
 
 def _encoded(workspace: Workspace, run: Run, corpora: Sequence[ParallelCorpus], checksums: Sequence[str]) -> Mixture:

@@ -1,28 +1,23 @@
 """Initial weights of a child from its parent (thesis 3.1; Zoph et al. 2016)."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import RecipeError, RunError
 from nmtlab.models.build import model_for
 from nmtlab.models.interface import TranslationModel
 from nmtlab.models.parts import has_one_table, part, vocabulary_side
 from nmtlab.nn.low_rank import is_low_rank, merged
-from nmtlab.recipe import CorpusSettings, Recipe
+from nmtlab.recipe import Recipe
 from nmtlab.recipe.transfer import TransferSettings
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import Which
-from nmtlab.text.checks.inspection import shared_lines, shared_targets
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.corpora.corpus_builder import synthetic_language, translated_from
 from nmtlab.text.segmentation.extending import (
     has_bytes,
     known_languages,
@@ -69,6 +64,18 @@ def continued_recipe(parent: Run, recipe: Recipe) -> Recipe:
         changes["transfer.output"] = "freeze"
     sections = {name: getattr(parent.recipe.without_low_rank(), name) for name in ("model", "text", "search")}
     return recipe.model_copy(update=sections).with_changes(changes)
+
+
+def parent_of(recipe: Recipe, workspace: Workspace) -> Run | None:
+    """Return the run that a training starts from, if any.
+
+    Raises:
+        RecipeError: a run is to be continued, and none is named.
+        RunError: there is no such run.
+    """
+    if recipe.transfer.continued and not recipe.transfer.parent:
+        raise RecipeError("transfer.continued goes on training a run, and none is named", "name it with --from")
+    return open_run(recipe.transfer.parent, workspace) if recipe.transfer.parent else None
 
 
 def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus], checksums: Sequence[str]) -> None:
@@ -237,97 +244,6 @@ def _check_optimiser_is_kept(parent: Run, recipe: Recipe) -> None:
             f"{where}: was trained with {theirs}, whose state {ours} cannot go on with",
             f"train the child with --set training.optimiser={theirs}",
         )
-
-
-def texts_before(parent: Run, workspace: Workspace) -> tuple[list[ParallelCorpus], bool]:
-    """Return the texts here that a parent, and the runs it started from, were trained on; and whether these are all."""
-    texts: dict[tuple[str, str, str], ParallelCorpus | None] = {}
-    runs = list(_ancestry(parent, workspace))
-    for named, checksum in chain.from_iterable(run.trained_on for run in runs if run):
-        key = (checksum, named.source, named.target)
-        if not texts.get(key):
-            texts[key] = _text_as_it_was(named, checksum, workspace)
-    known = all(run and not run.origin.imported for run in runs) and None not in texts.values()
-    return [text for text in texts.values() if text], known
-
-
-def text_of(run: Run, workspace: Workspace, purpose: str, instead: str) -> list[ParallelCorpus]:
-    """Return the texts that a run was trained on.
-
-    Args:
-        purpose: what needs them, for the error.
-        instead: what to do without them.
-
-    Raises:
-        RunError: one of them is not here, or the run was imported.
-    """
-    if run.origin.imported:
-        raise RunError(f"{purpose} needs the text of {run.name!r}, which was imported", instead)
-    texts = []
-    known = run.environment.get("documents") or [""] * len(run.trained_on)
-    for (named, checksum), documents in zip(run.trained_on, known, strict=True):
-        text = _text_as_it_was(named, checksum, workspace)
-        if text is None or (documents and documents != text.documents_checksum()):
-            problem = f"{purpose} needs the text of {run.name!r}, {named.name}: it is not here as it was"
-            raise RunError(problem, f"import it under that name, or {instead}")
-        context = bool(run.recipe.text.context)
-        texts.append(replace(text, weight=named.weight, origin=named.origin, context=context))
-    return texts
-
-
-def _ancestry(run: Run, workspace: Workspace) -> Iterator[Run | None]:
-    """Yield a run and those that it started from, the last one None if it is not here."""
-    yield run
-    names = {run.name}
-    while run.inheritance:
-        name = run.inheritance["parent"]
-        try:
-            run = open_run(name, workspace)
-        except RunError:
-            name = run.name
-        if name in names:  # not here, or a newer run has its name
-            yield None
-            return
-        names.add(name)
-        yield run
-
-
-def _text_as_it_was(named: CorpusSettings, checksum: str, workspace: Workspace) -> ParallelCorpus | None:
-    """Return a corpus if it is here and has this checksum."""
-    try:
-        folder = workspace.corpus_folder(named.name)
-        text = ParallelCorpus.open(folder, named.source, named.target, blank=named.blank_source)
-        return text if text.checksum() == checksum else None
-    except CorpusError:
-        return None
-
-
-def target_overlap(texts: Iterable[ParallelCorpus], corpus: ParallelCorpus) -> dict[str, int]:
-    """Count the child's dev and test sentences whose target side is in training texts: split -> number, if any.
-
-    The text whose translations are the child's has the same dev and test, and is compared pair by pair.
-    """
-    found: Counter[str] = Counter()
-    bitext = translated_from(corpus).get("bitext")
-    for text in texts:
-        checksum = text.checksum()
-        if synthetic_language(text) == text.target or checksum == corpus.checksum():
-            continue  # the child's text is compared pair by pair before the training
-        if checksum == bitext:
-            found.update({split: len(lines) for (_, split), lines in shared_lines(text).items()})
-        else:
-            found.update(shared_targets(text, corpus))
-    return dict(found)
-
-
-def translators(corpora: Iterable[ParallelCorpus], workspace: Workspace) -> Iterator[Run]:
-    """Yield the runs here that have translated the target sides of corpora, each once."""
-    made = (translated_from(corpus) for corpus in corpora if synthetic_language(corpus) == corpus.target)
-    for name, weights in dict.fromkeys((origin["run"], origin["weights"]) for origin in made if origin):
-        with suppress(RunError):
-            run = open_run(name, workspace)
-            if run.checkpoints.original_digest == weights:
-                yield run
 
 
 def lineage(run: Run) -> str:

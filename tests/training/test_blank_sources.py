@@ -22,8 +22,9 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import BOS, EOS
+from nmtlab.training.corpora import open_corpora
 from nmtlab.training.objective import sentence_log_probs
-from nmtlab.training.setup import open_corpora, train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 ASKED = {"split": "dev", "size": 4, "search": SearchSettings(beam_size=3, score="log-prob", extra_length=4)}

@@ -20,8 +20,9 @@ from nmtlab.systems import open_ensemble, open_model
 from nmtlab.text.checks.inspection import DevText
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import read_lines, write_lines
+from nmtlab.training.corpora import both_ways, open_corpora
 from nmtlab.training.events import Validated
-from nmtlab.training.setup import both_ways, open_corpora, train
+from nmtlab.training.setup import train
 from nmtlab.training.stopping import NOISE
 from nmtlab.training.validation import decoded_scores
 from nmtlab.workspace import Workspace

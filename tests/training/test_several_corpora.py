@@ -18,10 +18,11 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.pipeline import Pipeline
+from nmtlab.training.corpora import open_corpora
 from nmtlab.training.cost import estimate_cost
 from nmtlab.training.events import Hint
 from nmtlab.training.objective import sentence_log_probs, training_objective
-from nmtlab.training.setup import open_corpora, train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 

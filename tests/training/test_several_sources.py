@@ -26,8 +26,9 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.segmentation.vocabulary import EOS, UNK
+from nmtlab.training.corpora import both_ways, open_corpora
 from nmtlab.training.online import OnlineModel
-from nmtlab.training.setup import both_ways, open_corpora, train
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 CHANGES = {

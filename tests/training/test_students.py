@@ -19,10 +19,10 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.noise.adding import add_noise
+from nmtlab.training.earlier_texts import target_overlap
 from nmtlab.training.losses import soft_cross_entropy
 from nmtlab.training.objective import Objective, Taught
 from nmtlab.training.setup import train
-from nmtlab.training.transfer import target_overlap
 from nmtlab.workspace import Workspace
 
 TEXT = ModelText(12, np.array([i not in (0, 1, 8) for i in range(12)]), joint=False)

@@ -27,10 +27,11 @@ from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import Vocabulary
+from nmtlab.training.earlier_texts import target_overlap, texts_before
 from nmtlab.training.inheritance import Inheritance, Inherited
 from nmtlab.training.objective import training_objective
 from nmtlab.training.setup import train
-from nmtlab.training.transfer import inherit, parent_rows, shared_rows, target_overlap, texts_before
+from nmtlab.training.transfer import inherit, parent_rows, shared_rows
 from nmtlab.workspace import Workspace
 
 SISTER = {word: word.replace("ei", "i") + "o" for word in WORDS}

@@ -1,6 +1,5 @@
 """Which words of a sentence pair belong together? Gold links, or else a word aligner's."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from nmtlab.alignment.aligner import WordAligner
@@ -58,7 +57,7 @@ def aligner_links(
         trained_on: whether the pairs are those of the training text.
     """
     asked = _words(pipeline, pairs)
-    training = _words(pipeline, usable_pairs(corpus, pipeline.settings.max_words, Counter()))
+    training = _words(pipeline, usable_pairs(corpus, pipeline.settings.max_words))
     aligner = WordAligner.train([*training, *([] if trained_on else asked)])
     return [frozenset(links) for links in aligner.align(asked)]
 

@@ -57,8 +57,8 @@ def corpus_of(run: Run, workspace: Workspace) -> ParallelCorpus:
     Raises:
         CorpusError: it is not here, or the run was not trained in this direction.
     """
-    corpora = (named for named in run.recipe.corpora if not named.vocabulary_only)
-    name = next((named.name for named in corpora if (named.source, named.target) == run.direction), None)
+    trained = run.recipe.trained_corpora
+    name = next((named.name for named in trained if (named.source, named.target) == run.direction), None)
     if name is None:
         source, target = run.direction
         raise CorpusError(

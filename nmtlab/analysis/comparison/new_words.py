@@ -27,7 +27,7 @@ Entry = tuple[str, str, str]
 
 def training_text(texts: Sequence[ParallelCorpus], max_words: int) -> list[Pair]:
     """Return the training pairs of some texts, without those that training leaves out."""
-    return [pair for text in texts for pair in usable_pairs(text, max_words, Counter())]
+    return [pair for text in texts for pair in usable_pairs(text, max_words)]
 
 
 def document_lines(corpus: ParallelCorpus, split: str, documents: Sequence[str]) -> pd.DataFrame:

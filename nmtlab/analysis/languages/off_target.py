@@ -131,7 +131,7 @@ def _classifier(texts: tuple[ParallelCorpus, ...]) -> LanguageClassifier:
 
 def _trained_on(run: Run, corpus: ParallelCorpus) -> tuple[ParallelCorpus, ...]:
     """Return a run's training texts, one of each language with another; they are kept beside the corpus."""
-    named = {frozenset((one.source, one.target)): one for one in run.recipe.corpora if not one.vocabulary_only}
+    named = {frozenset((one.source, one.target)): one for one in run.recipe.trained_corpora}
     folder = corpus.folder.parent
     return tuple(ParallelCorpus.open(folder / one.name, one.source, one.target) for one in named.values())
 

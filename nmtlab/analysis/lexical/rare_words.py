@@ -175,7 +175,7 @@ def training_counts(corpus: ParallelCorpus, max_words: int) -> Counter[str]:
         CorpusError: the corpus has no training text.
     """
     words = Words(corpus.target)
-    return Counter(word for _, line in usable_pairs(corpus, max_words, Counter()) for word in words.split(line))
+    return Counter(word for _, line in usable_pairs(corpus, max_words) for word in words.split(line))
 
 
 def _counts(run: Run, corpus: ParallelCorpus) -> Counter[str]:

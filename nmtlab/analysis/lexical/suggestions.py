@@ -69,7 +69,7 @@ def _suggestions(run: Run, corpus: ParallelCorpus) -> dict[str, str]:
 
 
 def _counts(run: Run, corpus: ParallelCorpus) -> Counter[str]:
-    pairs = usable_pairs(corpus, run.recipe.text.max_words, Counter())
+    pairs = usable_pairs(corpus, run.recipe.text.max_words)
     return Counter(word for source, _ in pairs for word in _words(run, source))
 
 

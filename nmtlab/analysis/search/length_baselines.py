@@ -3,7 +3,6 @@
 Baselines that a length model has to beat. Shapes: n training pairs, m sentences, N the greatest length.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from typing import Literal, NamedTuple
@@ -74,7 +73,7 @@ def encoded_pairs(run: Run, corpus: ParallelCorpus, max_words: int) -> Iterator[
     run = in_direction(run, corpus)
     if corpus.checksum() not in run.checksums:
         raise RunError(f"run {run.name!r}: was not trained on {corpus.name!r}", "choose the corpus of its recipe")
-    for block in blocks(usable_pairs(corpus, max_words, Counter())):
+    for block in blocks(usable_pairs(corpus, max_words)):
         sources, targets = zip(*block, strict=True)
         ids = run.pipeline.encode_source(sources), run.pipeline.encode_target(targets)
         yield from map(EncodedPair, block, *ids)

@@ -158,7 +158,7 @@ def is_language_model(run: Run, target: str) -> bool:
 
 
 def _learned_blank(run: Run) -> list[Direction]:
-    return [(one.source, one.target) for one in run.recipe.corpora if one.blank_source and not one.vocabulary_only]
+    return [(one.source, one.target) for one in run.recipe.trained_corpora if one.blank_source]
 
 
 def _check_letters(run: Run, candidates: Sequence[Sequence[int]]) -> None:

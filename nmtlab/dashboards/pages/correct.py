@@ -129,13 +129,9 @@ class CorrectPage(Page):
         rail = [self.runs, self.document, self.typed, self.rate, self.epochs]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
-    @property
-    def _run(self) -> Run | None:
-        return self.runs.first
-
     def _offer(self) -> None:
         """Offer the documents of the run's texts."""
-        run = self._run
+        run = self.runs.first
         found = by_title(texts(run, self._workspace)) if run else {}
         self._documents = {title: one for name, text in found.items() for title, one in _documents(name, text).items()}
         offer(self.document, tuple(self._documents))
@@ -151,7 +147,7 @@ class CorrectPage(Page):
 
     def _begin(self) -> None:
         """Begin with the chosen document and run, or go on if they are the ones that are shown."""
-        run = self._run
+        run = self.runs.first
         shown = self._chosen(run) if run else Document([], [])
         begun = (run.checkpoints.digest, run.direction, shown) if run else None
         if begun is None or begun != self._begun:
@@ -162,10 +158,10 @@ class CorrectPage(Page):
         """Forget all corrections: translate the document with the run's model."""
         self._corrected, self._translations, self._model = {}, [], None
         self.changed.clear()
-        if not self._run or not self._shown.sources:
-            self.answer.say("Type the sentences of a document." if self._run else "Select a run with weights.")
+        if not self.runs.first or not self._shown.sources:
+            self.answer.say("Type the sentences of a document." if self.runs.first else "Select a run with weights.")
             return
-        self._translations = _translated(system_of(self._run), self._shown.sources)
+        self._translations = _translated(system_of(self.runs.first), self._shown.sources)
         self.answer.say(f"{len(self._translations)} sentences, not adapted yet. {_HOW}")
         self.hint.say(f"At most {_MAX_LINES} sentences are translated." if self._is_cut else "")
         self._list()
@@ -199,7 +195,7 @@ class CorrectPage(Page):
     def _correct(self) -> None:
         """Learn the correction of the selected sentence, and translate those after it again."""
         self.tell("")
-        line, correction, run = self.table.value, one_line(self.correction.value), self._run
+        line, correction, run = self.table.value, one_line(self.correction.value), self.runs.first
         if not run or not line:
             raise NmtlabError("no sentence is selected", "select the one to correct")
         if is_blank(correction):
@@ -222,7 +218,7 @@ class CorrectPage(Page):
 
     def _stored(self) -> View | None:
         """Show all stored adaptations of the run to whole texts, by their settings."""
-        answers = ADAPTATION.answers(self._run) if self._run else []
+        answers = ADAPTATION.answers(self.runs.first) if self.runs.first else []
         if not answers:
             return None
         found = pd.concat([one.frame().assign(run=_settings(one)) for one in answers])

@@ -112,16 +112,12 @@ class SourcesPage(Page):
         rail = [self.runs, self.text, self.line, self.typed, self.threshold]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
 
-    @property
-    def _run(self) -> Run | None:
-        return self.runs.first
-
     def _offer(self) -> None:
         self.text.fill(self.runs.chosen)
 
     def _limit(self) -> None:
         """Offer the lines of the chosen text; of a run that reads in context, begin at one that has a context."""
-        text, run = self.text.text, self._run
+        text, run = self.text.text, self.runs.first
         self.line.max = text.corpus.count(text.split) if text else 1
         if text and run and run.recipe.text.context and self.line.value == 1:
             read = read_by([run], text).lines(text.split, text.corpus.source)
@@ -142,7 +138,7 @@ class SourcesPage(Page):
 
     def _read(self) -> None:
         """Read the attention of the run as it translates the sentence, and draw it."""
-        self._weights, run = pd.DataFrame(), self._run
+        self._weights, run = pd.DataFrame(), self.runs.first
         sentences = self._sentence(run) if run else []
         needed = sentences[:1] if run and run.recipe.text.context else sentences
         if run is None or all(map(is_blank, needed)):
@@ -164,14 +160,14 @@ class SourcesPage(Page):
 
     def _draw(self) -> None:
         """Draw the mass on each source, and say how many tokens come from it."""
-        if (run := self._run) and len(self._weights):
+        if (run := self.runs.first) and len(self._weights):
             found = sentence_focus(self._weights, run).assign(run=run.label)
             self.answer.say(focus_finding(found, self.threshold.value))
             self.chart.show(with_subtitle(sentence_figure(found, self.threshold.value), self._about(run)))
 
     def _whole(self) -> View | None:
         """Return the shares of the tokens of a text from each source."""
-        run, t = self._run, self.threshold.value
+        run, t = self.runs.first, self.threshold.value
         if run is None or (found := self._found(run)) is None:
             return None
         figure = with_subtitle(focus_figure(found, t), described_runs([run], str(self.text.value)))
@@ -179,7 +175,7 @@ class SourcesPage(Page):
 
     def _words(self) -> View | None:
         """Return the tokens of a text with most attention to the last source."""
-        if (run := self._run) is None or (found := self._found(run)) is None:
+        if (run := self.runs.first) is None or (found := self._found(run)) is None:
             return None
         return View(
             words_by_mass(found), with_subtitle(words_figure(found), described_runs([run], str(self.text.value)))
@@ -194,7 +190,7 @@ class SourcesPage(Page):
 
     def _edited(self) -> View | None:
         """Return the attention to the source against the edit rate of the machine translation, by sentence."""
-        run, text = self._run, self.text.text
+        run, text = self.runs.first, self.text.text
         if run is None or text is None:
             return None
         if need := unmet(run, (*FOCUS.needs, *EDITS.needs)):

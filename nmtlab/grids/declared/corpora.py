@@ -9,7 +9,7 @@ from shutil import copyfile
 from typing import Any, Literal
 
 from nmtlab.errors import CorpusError
-from nmtlab.grids.declared.made_folders import check_same, folder_of, made_once, read_facts
+from nmtlab.grids.declared.made_folders import check_report, check_same, folder_of, made_once, read_facts
 from nmtlab.grids.declared.whole_corpora import (
     ConcatenatedCorpus,
     ExternalCorpus,
@@ -24,7 +24,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.checks.inspection import check_held_out
 from nmtlab.text.corpora.cleaning import digest
 from nmtlab.text.corpora.corpus import ParallelCorpus, Row
-from nmtlab.text.corpora.corpus_builder import REPORT, ImportReport, synthetic_language, translated_from
+from nmtlab.text.corpora.corpus_builder import ImportReport, synthetic_language, translated_from
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.noise.adding import add_noise, third_text
@@ -201,7 +201,7 @@ class CopiedCorpus(_Derived):
                 source, target = (temporary / f"train.{code}" for code in (self.source, self.target))
                 report.kept = {"train": write_pairs(source, target, ((line, line) for line in text.lines()))}
                 report.save(temporary)
-        check_same(folder, read_facts(folder / REPORT).get("origin", {}), origin)
+        check_report(folder, origin)
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -241,12 +241,11 @@ class NoisyCorpus(_Derived):
         if not folder.exists():
             with made_once(folder):
                 add_noise(folder, whole, self.kind, self.share, self.seed, third)
-        made = read_facts(folder / REPORT)
         wanted = {
             "source": self.source, "target": self.target, "checksum": whole.checksum(), "kind": self.kind,
             "share": self.share, "seed": self.seed, **third_text(third),
         }  # fmt: skip
-        check_same(folder, {**made, **made.get("origin", {}), **made.get("options", {})}, wanted)
+        check_report(folder, wanted)
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -345,9 +344,7 @@ class DamagedTriplets(_Derived):
         if not folder.exists():
             with made_once(folder):
                 damaged_triplets(folder, whole, self.share)
-        made = read_facts(folder / REPORT)
-        wanted = {"checksum": whole.checksum(), "damage": self.share, "seed": 1}
-        check_same(folder, {**made, **made.get("origin", {}), **made.get("options", {})}, wanted)
+        check_report(folder, {"checksum": whole.checksum(), "damage": self.share, "seed": 1})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 

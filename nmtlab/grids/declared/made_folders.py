@@ -58,8 +58,8 @@ def read_facts(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def check_joined(folder: Path, wanted: Mapping[str, Any]) -> None:
-    """Check an imported corpus' report against what is wanted of it; errors as of `check_same`."""
+def check_report(folder: Path, wanted: Mapping[str, Any]) -> None:
+    """Check the report of a corpus against what is wanted of it; errors as of `check_same`."""
     made = {"skip": 0} | read_facts(folder / REPORT)
     check_same(folder, made | made.get("origin", {}) | made.get("options", {}), wanted)
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 
 from nmtlab.errors import CorpusError
-from nmtlab.grids.declared.made_folders import check_joined, check_same, folder_of, part_of, read_facts
+from nmtlab.grids.declared.made_folders import check_report, check_same, folder_of, part_of, read_facts
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.artificial.writing import ENGLISH
 from nmtlab.text.corpora.concatenation import join
@@ -55,7 +55,7 @@ class ConcatenatedCorpus:
             among = [part_of(self.name, part, workspace, target=self.target) for part in self.among]
             join(folder, parts, sizes, among, self.skip)
         among_parts = {"among": self.among} if self.among else {}
-        check_joined(folder, {"parts": self.parts, **sizes, "skip": self.skip, **among_parts})
+        check_report(folder, {"parts": self.parts, **sizes, "skip": self.skip, **among_parts})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -91,7 +91,7 @@ class MultiParallelCorpus:
         sizes = {"train": self.train, "dev": self.dev, "test": self.test}
         if not folder.exists():
             join_languages(folder, [part_of(self.name, part, workspace) for part in self.parts], sizes)
-        check_joined(folder, {"parts": self.parts, **sizes})
+        check_report(folder, {"parts": self.parts, **sizes})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 

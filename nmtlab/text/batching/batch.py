@@ -46,11 +46,6 @@ class Batch(Generic[A]):
         return self.source, *self.more_sources
 
     @property
-    def source_mask(self) -> A:
-        """(B, S) bool: which source tokens are not padding."""
-        return self.source != PAD  # type: ignore[return-value]
-
-    @property
     def target_mask(self) -> A:
         """(B, T) bool: which target tokens are not padding."""
         return self.target != PAD  # type: ignore[return-value]

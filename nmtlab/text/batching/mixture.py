@@ -47,11 +47,6 @@ class Mixture:
         """Number of pairs left out of the texts of the first epoch, by reason."""
         return dict(sum((Counter(text.skipped) for text in self.begins_with), Counter()))
 
-    @cached_property
-    def quotas(self) -> list[int]:
-        """Number of pairs of each text in the first epoch, as of `quotas_of`."""
-        return self.quotas_of(0)
-
     def quotas_of(self, epoch: int) -> list[int]:
         """Return the number of pairs of each text in an epoch: at least 1, or 0 if another one has its turn."""
         sizes = np.array([len(text) * turn for text, turn in zip(self.texts, self._turns(epoch), strict=True)])

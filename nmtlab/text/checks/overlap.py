@@ -86,7 +86,7 @@ class Segmentation:
 
     def _short_pairs(self, corpus: ParallelCorpus, limits: LengthLimits) -> Iterator[Pair]:
         most = limits.words if self.into_words else 0
-        return usable_pairs(corpus, most or _MAX_WORDS, Counter())
+        return usable_pairs(corpus, most or _MAX_WORDS)
 
 
 def segmentations(

@@ -1,6 +1,6 @@
 """Counts of a pipeline's types in a text that it was not learned on."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -31,7 +31,7 @@ def counts_in(pipeline: Pipeline, *corpora: ParallelCorpus) -> tuple[LanguageCou
     targets: LanguageCounts = defaultdict(lambda: np.zeros(pipeline.target.size, dtype=np.int64))
     for corpus in corpora:
         directed = pipeline.directed(*corpus.direction)
-        for block in blocks(usable_pairs(corpus, pipeline.settings.max_words, Counter())):
+        for block in blocks(usable_pairs(corpus, pipeline.settings.max_words)):
             source, target = zip(*block, strict=True)
             rows = directed.encode_pairs(source, target, origin=corpus.origin)
             _add(sources[corpus.source], rows[0])

@@ -3,7 +3,6 @@
 Letters become pieces of the SentencePiece models behind all others, so that other text is cut as before.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -52,7 +51,7 @@ def with_letters(pipeline: Pipeline, corpora: Sequence[ParallelCorpus]) -> Pipel
     allowed = np.any([*pipeline.allowed_by_language.values()], axis=0)
     read_only: set[int] = set()  # letters of the target text that only the source had
     for corpus in corpora:
-        for pair in usable_pairs(corpus, pipeline.settings.max_words, Counter()):
+        for pair in usable_pairs(corpus, pipeline.settings.max_words):
             closed = (number for number in pipeline.target.encode([pair[1]])[0] if not allowed[number])
             read_only.update(number for number in closed if len(pipeline.target.vocabulary.types[number]) == 1)
             for letters, side, line in zip(found, sides, pair, strict=True):

@@ -1,11 +1,12 @@
 """What a child's pipeline takes over from its parent's: whether it can have its types, and which it may generate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.recipe.text import TextSettings
+from nmtlab.text.segmentation.side import Side
 from nmtlab.text.segmentation.vocabulary import Vocabulary
 
 
@@ -39,18 +40,15 @@ def check_reused(ours: TextSettings, theirs: TextSettings, source: Vocabulary) -
         raise RecipeError(problem, f"set it to {theirs.length_bins}")
 
 
-def inherited_targets(
-    vocabulary: Vocabulary, languages: Sequence[str], parent: Vocabulary, allowed: Mapping[str, np.ndarray]
-) -> tuple[int, ...]:
-    """Return the target types that a parent can generate in any of `languages`, and the training text lacks.
+def inherited_targets(target: Side, parent: Vocabulary, allowed: Mapping[str, np.ndarray]) -> tuple[int, ...]:
+    """Return the types that a parent can generate in any language of a child's `target`, and the training text lacks.
 
     Args:
-        vocabulary: of the child's target.
-        languages: those that the child writes.
         parent: vocabulary of the parent's target.
         allowed: language -> `(parent.size,)` bool, the types that the parent may generate in it.
     """
-    masks = [mask for language, mask in allowed.items() if language in languages]
+    vocabulary = target.vocabulary
+    masks = [mask for language, mask in allowed.items() if language in target.languages]
     known = {parent.types[number] for number in np.flatnonzero(np.any([*masks, np.zeros(parent.size, bool)], axis=0))}
     absent = np.flatnonzero(vocabulary.counts == 0)
     return tuple(int(number) for number in absent if vocabulary.is_text[number] and vocabulary.types[number] in known)

@@ -15,10 +15,11 @@ from nmtlab.text.corpora.cleaning import Limits, rejection_reason
 from nmtlab.text.corpora.context import SEPARATOR, apart
 from nmtlab.text.corpora.corpus import Pair, ParallelCorpus, Row
 from nmtlab.text.corpora.lines import is_blank
-from nmtlab.text.segmentation.annotation import Notes, bare
+from nmtlab.text.segmentation.annotation import NOTE_TAGS, Notes, bare
 from nmtlab.text.segmentation.byte_pieces import Bytes
-from nmtlab.text.segmentation.length_bins import length_edges
+from nmtlab.text.segmentation.length_bins import length_edges, length_tags
 from nmtlab.text.segmentation.side import LanguageCounts, Side
+from nmtlab.text.segmentation.tags import NULL, tags_before, tags_for
 from nmtlab.text.segmentation.tokenizers import SubwordKind, Subwords, Tokenizer, Transliterated, Words
 from nmtlab.text.segmentation.transliteration import transliterated, transliterator
 from nmtlab.text.segmentation.truecase import Truecaser
@@ -36,7 +37,7 @@ BLOCK = 10_000
 _MAX_SENTENCES = {"word": 1_000_000, "bpe": 500_000, "unigram": 150_000}
 
 
-def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Row]:
+def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str] | None = None) -> Iterator[Row]:
     """Yield the training rows with a target and at least one source; see `usable_pairs`, which these are with one.
 
     Sources may be in context, which does not count.
@@ -47,23 +48,25 @@ def usable_rows(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -
         sources = [apart(source)[1] for source in sources] if corpus.context else sources
         present = [source for source in sources if not is_blank(source)] or [target if corpus.blank else ""]
         reasons = (rejection_reason((source, target), limits) for source in present)
-        if reason := next(filter(None, reasons), ""):
-            skipped[reason] += 1
-        else:
+        reason = next(filter(None, reasons), "")
+        if not reason:
             yield row
+        elif skipped is not None:
+            skipped[reason] += 1
 
 
-def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str]) -> Iterator[Pair]:
-    """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in `skipped`.
+def usable_pairs(corpus: ParallelCorpus, max_words: int, skipped: Counter[str] | None = None) -> Iterator[Pair]:
+    """Yield training pairs with no blank side and at most `max_words` words on each; count the rest in any `skipped`.
 
     A source may be blank if those of the corpus are to be. None is in context.
     """
     limits = Limits(max_words)
     for pair in corpus.alone.pairs("train"):
-        if reason := rejection_reason((pair[1], pair[1]) if corpus.blank else pair, limits):
-            skipped[reason] += 1
-        else:
+        reason = rejection_reason((pair[1], pair[1]) if corpus.blank else pair, limits)
+        if not reason:
             yield pair
+        elif skipped is not None:
+            skipped[reason] += 1
 
 
 def beyond_token_limits(settings: TextSettings, *row: Sequence[int]) -> str:
@@ -95,12 +98,61 @@ def sample(items: Iterable[T], count: int, most: int) -> Iterator[T]:
             yield item
 
 
-def count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:
-    """Return the number of `usable_rows`.
+def learn_sides(
+    settings: TextSettings,
+    corpora: Sequence[ParallelCorpus],
+    also: Sequence[ParallelCorpus],
+    parent: tuple[Side, Side] | None,
+    edges: tuple[float, ...],
+    suggestions: Mapping[str, str],
+) -> tuple[Side, Side, tuple[float, ...]]:
+    """Return a source and a target side, and the ratios of length between the bins of the length tokens.
+
+    Args:
+        corpora: whose training pairs are counted, each sentence alone.
+        also: further corpora from which subwords are learned.
+        parent: sides whose subwords are extended; None to learn new types.
+        edges: the parent's ratios; those of the text if empty.
+        suggestions: source word -> translation, written beside rare words.
 
     Raises:
-        CorpusError: no row is usable.
+        CorpusError: the training text cannot be read, has no usable pair, or nothing is left to suggest.
+        RecipeError: the size or frequency of types does not fit the text, or a side has words of several languages.
     """
+    special = (*(NOTE_TAGS if settings.annotate else ()), *((SEPARATOR,) if settings.context else ()))
+    needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *special)
+    tags = dict.fromkeys(parent[0].vocabulary.tags if parent else needed, 0)
+    usable = sum(_count_usable(settings, corpus) for corpus in also)
+    for corpus in corpora:
+        pairs = _count_usable(settings, corpus)
+        usable += pairs
+        missing = _count_missing(settings, corpus)
+        named = corpus.target if settings.target_tag == "source" else ""
+        for tag in tags_before(named, corpus.origin, tuple(tags)):
+            tags[tag] += pairs * len(corpus.sources) - missing
+        tags |= {NULL: tags[NULL] + missing} if missing else {}
+    if parent:
+        tokenizers = _extended_tokenizers(settings, corpora, (parent[0].tokenizer, parent[1].tokenizer))
+    else:
+        texts = corpora if settings.segmentation == "word" else (*corpora, *also)
+        tokenizers = _learned_tokenizers(settings, texts, usable, tuple(tags))
+    if settings.length_bins:
+        edges, pairs_of_bins = _bins(settings, corpora, tokenizers, edges)
+        tags |= dict(zip(length_tags(settings.length_bins), pairs_of_bins, strict=True))
+    if settings.context:
+        tags[SEPARATOR] = _count_in_context(settings, corpora)
+    vocabularies, counts = _vocabularies(settings, corpora, tokenizers, tags)
+    sources = tuple(dict.fromkeys(code for corpus in corpora for code in corpus.sources))
+    targets = tuple(dict.fromkeys(corpus.target for corpus in corpora))
+    source = Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0])
+    if settings.annotate:
+        source = _annotating(settings, corpora, source, tokenizers[1], suggestions)
+    target = Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1], settings.reversed_target)
+    return source, target, edges
+
+
+def _count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:
+    """Return the number of `usable_rows`; raise `CorpusError` if there are none."""
     skipped: Counter[str] = Counter()
     count = sum(1 for _ in usable_rows(corpus, settings.max_words, skipped))
     if not count:
@@ -109,28 +161,25 @@ def count_usable(settings: TextSettings, corpus: ParallelCorpus) -> int:
     return count
 
 
-def count_missing(settings: TextSettings, corpus: ParallelCorpus) -> int:
+def _count_missing(settings: TextSettings, corpus: ParallelCorpus) -> int:
     """Return the number of blank sources in `usable_rows`, which stand for missing ones if there are several."""
-    rows = usable_rows(corpus, settings.max_words, Counter()) if corpus.also else ()
+    rows = usable_rows(corpus, settings.max_words) if corpus.also else ()
     return sum(sum(map(is_blank, row[:-1])) for row in rows)
 
 
-def count_in_context(settings: TextSettings, corpora: Iterable[ParallelCorpus]) -> int:
+def _count_in_context(settings: TextSettings, corpora: Iterable[ParallelCorpus]) -> int:
     """Return the number of sources of `usable_rows` that are in context."""
     in_context = (replace(corpus, context=True) for corpus in corpora)
     return sum(SEPARATOR in row[0] for row in _all_usable(settings, list(in_context)))
 
 
-def learn_tokenizers(
+def _learned_tokenizers(
     settings: TextSettings, corpora: Sequence[ParallelCorpus], usable: int, tags: Sequence[str]
 ) -> tuple[Tokenizer, Tokenizer]:
     """Return the tokenizers of source and target; joint subwords share one.
 
     Args:
         tags: control tokens of the source side.
-
-    Raises:
-        RecipeError: `text.vocabulary_size` does not fit the text, or a side has words of several languages.
     """
     if settings.segmentation == "byte":
         return Bytes(tags), Bytes(tags if settings.joint else ())
@@ -156,7 +205,7 @@ def learn_tokenizers(
     return source_tokenizer(settings, source), target
 
 
-def extended_tokenizers(
+def _extended_tokenizers(
     settings: TextSettings,
     corpora: Sequence[ParallelCorpus],
     tokenizers: tuple[Tokenizer, Tokenizer],
@@ -183,7 +232,7 @@ def source_tokenizer(settings: TextSettings, subwords: Subwords) -> Subwords:
     return Transliterated(subwords, transliterate) if transliterate else subwords
 
 
-def learn_vocabularies(
+def _vocabularies(
     settings: TextSettings,
     corpora: Sequence[ParallelCorpus],
     tokenizers: tuple[Tokenizer, Tokenizer],
@@ -195,9 +244,6 @@ def learn_vocabularies(
 
     Args:
         tags: control token -> number of source sentences that have it; a joint target has these types too.
-
-    Raises:
-        RecipeError: `text.vocabulary_size` or `text.min_frequency` leaves no word.
     """
     target_tags = dict.fromkeys(tags, 0) if settings.joint else {}
     if settings.segmentation == "word":
@@ -213,7 +259,7 @@ def learn_vocabularies(
     return (source, target), (by_source, by_target)
 
 
-def length_bins(
+def _bins(
     settings: TextSettings,
     corpora: Sequence[ParallelCorpus],
     tokenizers: tuple[Tokenizer, Tokenizer],
@@ -232,7 +278,7 @@ def length_bins(
     return edges, pairs_of_bins.tolist()
 
 
-def annotating(
+def _annotating(
     settings: TextSettings,
     corpora: Sequence[ParallelCorpus],
     source: Side,
@@ -247,9 +293,6 @@ def annotating(
         source: without notes; its vocabulary has types for the target side too.
         target: splits suggestions.
         suggestions: source word -> translation.
-
-    Raises:
-        CorpusError: nothing is left to suggest.
     """
     lines = (line for line, _ in _all_usable(settings, corpora))
     seen = Counter(map(bare, chain.from_iterable(source.tokenizer.words(line)[0] for line in lines)))
@@ -277,7 +320,7 @@ def annotating(
 
 
 def _all_usable(settings: TextSettings, corpora: Sequence[ParallelCorpus]) -> Iterator[Row]:
-    return chain.from_iterable(usable_rows(corpus, settings.max_words, Counter()) for corpus in corpora)
+    return chain.from_iterable(usable_rows(corpus, settings.max_words) for corpus in corpora)
 
 
 def _one_language_a_side(corpora: Sequence[ParallelCorpus]) -> tuple[str, str]:

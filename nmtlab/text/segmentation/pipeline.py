@@ -13,18 +13,8 @@ from nmtlab.files import replacing
 from nmtlab.recipe.text import TextSettings
 from nmtlab.text.corpora.context import SEPARATOR, apart
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.text.segmentation.annotation import NOTE_TAGS
 from nmtlab.text.segmentation.inheriting import check_reused, inherited_targets
-from nmtlab.text.segmentation.learning import (
-    annotating,
-    count_in_context,
-    count_missing,
-    count_usable,
-    extended_tokenizers,
-    learn_tokenizers,
-    learn_vocabularies,
-    length_bins,
-)
+from nmtlab.text.segmentation.learning import learn_sides
 from nmtlab.text.segmentation.length_bins import bin_of, length_tags, usual_bin
 from nmtlab.text.segmentation.pipeline_files import MANIFEST, counted_files, files_of, read_counted, read_files
 from nmtlab.text.segmentation.side import LanguageCounts, Side
@@ -35,7 +25,6 @@ from nmtlab.text.segmentation.tags import (
     leading_tag,
     tagged_language,
     tags_before,
-    tags_for,
 )
 from nmtlab.text.segmentation.tokenizers import MAX_TOKENS
 from nmtlab.text.segmentation.vocabulary import BOS, EOS, PAD, UNK
@@ -98,44 +87,16 @@ class Pipeline:
         """
         _check_learned(settings, parent, suggestions is not None)
         reused = parent if settings.segmentation != "word" else None
-        corpora = tuple(corpus.alone for corpus in corpora)
-        special = (*(NOTE_TAGS if settings.annotate else ()), *((SEPARATOR,) if settings.context else ()))
-        needed = (*tags_for(corpora, settings.target_tag != "none"), *length_tags(settings.length_bins), *special)
-        tags = dict.fromkeys(reused.source.vocabulary.tags if reused else needed, 0)
-        usable = sum(count_usable(settings, corpus) for corpus in also)
-        for corpus in corpora:
-            pairs = count_usable(settings, corpus)
-            usable += pairs
-            missing = count_missing(settings, corpus)
-            before = tags_before(_named_language(settings, corpus.target), corpus.origin, tuple(tags))
-            tags |= {tag: tags[tag] + pairs * len(corpus.sources) - missing for tag in before}
-            tags |= {NULL: tags[NULL] + missing} if missing else {}
-        if reused:
-            tokenizers = extended_tokenizers(settings, corpora, (reused.source.tokenizer, reused.target.tokenizer))
-        else:
-            texts = corpora if settings.segmentation == "word" else (*corpora, *also)
-            tokenizers = learn_tokenizers(settings, texts, usable, tuple(tags))
-        edges: tuple[float, ...] = ()
-        if settings.length_bins:
-            edges, pairs_of_bins = length_bins(settings, corpora, tokenizers, reused.length_edges if reused else ())
-            tags |= dict(zip(length_tags(settings.length_bins), pairs_of_bins, strict=True))
-        if settings.context:
-            tags[SEPARATOR] = count_in_context(settings, corpora)
-        vocabularies, counts = learn_vocabularies(settings, corpora, tokenizers, tags)
-        sources = tuple(dict.fromkeys(code for corpus in corpora for code in corpus.sources))
-        targets = tuple(dict.fromkeys(corpus.target for corpus in corpora))
-        source = Side(sources[0], tokenizers[0], vocabularies[0], sources, counts[0])
-        if settings.annotate:
-            source = annotating(settings, corpora, source, tokenizers[1], suggestions or {})
-        return cls(
+        source, target, edges = learn_sides(
             settings,
-            source,
-            Side(targets[0], tokenizers[1], vocabularies[1], targets, counts[1], settings.reversed_target),
-            inherited_targets(vocabularies[1], targets, reused.target.vocabulary, reused.allowed_by_language)
-            if reused
-            else (),
-            length_edges=edges,
+            [corpus.alone for corpus in corpora],
+            also,
+            (reused.source, reused.target) if reused else None,
+            reused.length_edges if reused else (),
+            suggestions or {},
         )
+        inherited = inherited_targets(target, reused.target.vocabulary, reused.allowed_by_language) if reused else ()
+        return cls(settings, source, target, inherited, length_edges=edges)
 
     def directed(self, source: str, target: str) -> "Pipeline":
         """Return the pipeline in use for another direction, trained or not; checksum and files remain the same.
@@ -413,7 +374,7 @@ class Pipeline:
         before = [*tags, *self._context_pieces(text, len(tags) + len(indices))]
         return words, [*([-1] * len(before)), *indices] if indices else []
 
-    def words_of_sources(self, texts: Sequence[str], language: str = "") -> tuple[list[str], list[int]]:
+    def words_of_sources(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
         """Return the words of the sentences of all sources, and the index of the word of each token but the last EOS.
 
         The EOS of the others, their tags, and what stands for a missing sentence belong to no word and have index -1.
@@ -421,7 +382,7 @@ class Pipeline:
         words: list[str] = []
         indices: list[int] = []
         for text in texts:
-            of_text, places = self.source_words(text, language)
+            of_text, places = self.source_words(text)
             indices += [-1] * bool(indices) + [place if place < 0 else len(words) + place for place in places or [-1]]
             words += of_text
         return words, indices
@@ -493,18 +454,13 @@ class Pipeline:
                 f"language {language!r}: the run does not translate into it",
                 f"choose from {', '.join(self.target.languages)}",
             )
-        own = self.settings.target_tag == "own"
-        named = self.source.language if own else _named_language(self.settings, language or self.target.language)
+        languages = {"source": language or self.target.language, "own": self.source.language}
+        named = languages.get(self.settings.target_tag, "")
         tags = tags_before(named, origin, self.source.vocabulary.tags, self.settings.tag_form)
         if not self.length_edges:
             return tags
         number = usual_bin(self._pairs_of_bins()) if self.length_bin is None else self.length_bin
         return [*tags, length_tags(self.settings.length_bins)[number]]
-
-
-def _named_language(settings: TextSettings, target: str) -> str:
-    """Return the language that a tag before the source names; empty if none does."""
-    return target if settings.target_tag == "source" else ""
 
 
 def _check_learned(settings: TextSettings, parent: "Pipeline | None", has_suggestions: bool) -> None:
