@@ -11,6 +11,7 @@ from nmtlab.analysis.access.translations import translations
 from nmtlab.analysis.lexical.word_changes import FEW, WORD_CHANGES
 from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.evaluation.scores import bleu
+from nmtlab.runs.pack import dev_sentences
 from nmtlab.workspace import Workspace
 
 
@@ -90,3 +91,16 @@ def test_without_texts_the_page_says_so_and_shows_the_weights(lineage, tmp_path)
     assert told(page) == ""
     assert any("Neither the text" in note for note in notes(page))
     assert len(figures(page)) == 1
+
+
+def test_sentences_packed_with_the_run_stand_for_its_text(lineage, tmp_path):
+    workspace = Workspace(tmp_path / "data")
+    for name in ("parent", "child"):
+        shutil.copytree(lineage.workspace.runs / name, workspace.runs / name)
+    dev_sentences(lineage.new, 20, "CC0", workspace.runs / "child/sentences")
+    page = make("changed", workspace)
+    assert told(page) == ""
+    assert "BLEU on child (packed dev) (95 %: " in page.answer.value
+    assert "at least twice as likely" in page.words.answer.value
+    page.search.click()
+    assert page.found.frame["sentences"].tolist() == [20, 20]

@@ -1,7 +1,6 @@
 """What changed in a run that went on from another: before and after."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import ipywidgets as widgets
 import pandas as pd
@@ -69,6 +68,7 @@ class ChangedPage(Page):
         self._workspace = workspace
         self._both: Sequence[Run] = ()
         self._texts: Sequence[Text] = ()
+        self._new: Text | None = None  # that which the run went on with
         self.runs = RunChooser(workspace, PAGE.needs, many=False, title="Runs that went on from another", none=_NONE)
         self.hint, self.answer, self.work = Note(), Answer(), Work(self.guarded)
         self.scores = Table("Scores before and after, with 95 % intervals of the differences over sentences")
@@ -116,7 +116,7 @@ class ChangedPage(Page):
 
     def _find(self) -> None:
         """Find the parent of the chosen run, and the texts of both; say what is not here."""
-        self._both, self._texts = (), ()
+        self._both, self._texts, self._new = (), (), None
         if (child := self.runs.first) is None:
             return
         try:
@@ -128,20 +128,21 @@ class ChangedPage(Page):
         if not parent.translates(*direction):
             self.hint.say(f"{parent.name} does not translate {' to '.join(direction)}: no text shows both.")
             return
-        self._texts = self._tests()
+        old, self._new = map(self._text_of, self._both)
+        self._texts = list({text.corpus.folder: text for text in (self._new, old) if text}.values())
         self.hint.say("" if self._texts else _NO_TEXT)
 
-    def _tests(self) -> list[Text]:
-        """Return the test parts of the child's text and of its parent's, as far as they are here."""
-        found: dict[Path, Text] = {}
-        for run in reversed(self._both):
-            try:
-                corpus = corpus_of(run.directed(*self._both[1].direction), self._workspace)
-            except (CorpusError, RunError):
-                continue  # an imported model's text is unknown
-            if "test" in corpus.splits:
-                found.setdefault(corpus.folder, Text(corpus, "test", False))
-        return list(found.values())
+    def _text_of(self, run: Run) -> Text | None:
+        """Return the test part of a run's text, or else the sentences packed with it; None if neither is here."""
+        direction = self._both[1].direction
+        try:
+            corpus = corpus_of(run.directed(*direction), self._workspace)
+        except (CorpusError, RunError):
+            corpus = None  # an imported model's text is unknown
+        if corpus and "test" in corpus.splits:
+            return Text(corpus, "test", False)
+        packed = run.sentences
+        return Text(packed, "dev", True) if packed and packed.direction == direction else None
 
     def _of_child(self, analysis: Analysis, **arguments: object) -> View | None:
         return view_of(analysis, self._both[1:], "", **arguments)
@@ -195,12 +196,6 @@ class ChangedPage(Page):
             return None
         of = f"{FEW} sentences of {new.name}, at most"
         return view_of(analysis, runs, of, corpus=new.corpus, split=new.split, sample=FEW)
-
-    @property
-    def _new(self) -> Text | None:
-        """The test part of the text that the run went on with, if it is here."""
-        names = {corpus.name for corpus, _ in self._both[1].trained_on} if self._both else set()
-        return next((text for text in self._texts if text.corpus.name in names), None)
 
     def _norms(self) -> View | None:
         return view_of(NORMS_BY_FREQUENCY, self._both)
