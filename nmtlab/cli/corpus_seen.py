@@ -73,14 +73,16 @@ def print_seen(run: Run, corpus: ParallelCorpus, as_json: bool) -> None:
     for split, side in sides:
         for note in _notes(side, run) if split == corpus.splits[0] else []:
             print(note)
-    if added := _additions([side for split, side in sides if split == "train"]):
+    if added := _additions([side for split, side in sides if split == "train"], run):
         print(f"next: nmtlab train {corpus.name} --from {run.name}{added}")
 
 
-def _additions(sides: Sequence[SeenSide]) -> str:
+def _additions(sides: Sequence[SeenSide], run: Run) -> str:
     """Return the options of a training that add what a run lacks; none if it cannot have the languages of the text."""
     untagged = [side.language for side in sides if side.tag is False]
-    if len(untagged) > 1 or any(not side.known and side.tag is not False for side in sides):
+    if len(untagged) > 1 or any(other_code(run.pipeline, language) for language in untagged):
+        return ""  # files of other names come first
+    if any(not side.known and side.tag is not False for side in sides):
         return ""
     tags = "".join(f" --add-tag {language} --like LANGUAGE" for language in untagged)
     return " --add-letters" * any(side.letters for side in sides) + tags

@@ -92,14 +92,20 @@ def run_recipe(
         if not setting.startswith(("search.", "machine.")):
             remedy = "set fields of search or machine, or train another run"
             raise RecipeError(f"--set {setting}: the run is already trained", remedy)
-    used = recipe.without_low_rank().model_copy(update={"machine": MachineSettings()})
-    used = changed(used, settings, threads, beam)
-    runs = [used, *(changed(other, settings, None) for other in others)]
+    used = changed(_as_used(recipe), settings, threads, beam)
+    runs = [used, *(changed(_as_used(other), settings, None) for other in others)]
     for field, setting in _search_fields(settings).items():
         problems = [_unread(field, one) for one in runs]
         if all(problems):
-            raise RecipeError(f"--set {setting}: {problems[0]}", "leave it out")
+            scores = _OF_SCORES.get(field, ()) if used.model.neural and not used.model.plans_length else ()
+            remedy = f"add --set search.score={scores[0]}, or leave it out" if scores else "leave it out"
+            raise RecipeError(f"--set {setting}: {problems[0]}", remedy)
     return used
+
+
+def _as_used(recipe: Recipe) -> Recipe:
+    """Return a trained run's recipe without the machine settings and the low-rank changes of its training."""
+    return recipe.without_low_rank().model_copy(update={"machine": MachineSettings()})
 
 
 def _search_fields(settings: list[str] | None) -> dict[str, str]:
@@ -112,7 +118,7 @@ def _unread(field: str, recipe: Recipe) -> str:
     """Return why the search of a run does not read a field, as a clause; empty if it does."""
     model, score = recipe.model, recipe.search.score
     if not model.neural:
-        return "" if field == "beam_size" else "of its search, a phrase-based run has the beam size alone"
+        return "" if field == "beam_size" else "a phrase-based run reads only search.beam_size"
     if model.plans_length and field in _OF_ANY_SCORE:
         return "the score of a run that plans lengths is p(length) · p(tokens)"
     if field in _OF_PLANS and not model.plans_length:
@@ -122,7 +128,11 @@ def _unread(field: str, recipe: Recipe) -> str:
 
 
 def check_sampled(settings: list[str] | None, beam: int | None) -> None:
-    """Refuse settings of a search when translations are sampled: a beam, what it prunes and what it maximises."""
+    """Refuse settings of a search when translations are sampled: a beam, what it prunes and what it maximises.
+
+    Raises:
+        NmtlabError: there is one.
+    """
     asked = [f"--beam {beam}"] if beam else []
     asked += [f"--set {setting}" for field, setting in _search_fields(settings).items() if field in _OF_BEAMS]
     if asked:

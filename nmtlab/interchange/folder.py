@@ -45,7 +45,9 @@ class ModelFolder:
     def __init__(self, path: Path) -> None:
         self.path = path = _snapshot(path)
         if not (path / "config.json").is_file():
-            raise RunError(f"{path}: not a model: it has no config.json", "give a folder as huggingface_hub stores it")
+            one_of = f"give one of the folders in {path / _SNAPSHOTS}"
+            remedy = one_of if (path / _SNAPSHOTS).is_dir() else "give a folder as huggingface_hub stores it"
+            raise RunError(f"{path}: not a model: it has no config.json", remedy)
         self.kind: dict[str, Any] = self.json("config.json", Kind)
 
     @cached_property
@@ -55,11 +57,11 @@ class ModelFolder:
 
     @property
     def name(self) -> str:
-        """Name of the model by its config, else of its repository in the hub's cache, else of the folder; printable."""
+        """Name of its repository in the hub's cache, else of the model by its config, else of the folder; printable."""
         folder = self.path.resolve()
         cached = folder.parents[1].name if folder.parent.name == _SNAPSHOTS else ""
-        repository = cached.removeprefix(_CACHED).replace("--", "/") if cached.startswith(_CACHED) else folder.name
-        return printable(str(self.kind.get("_name_or_path") or repository))[:_LONGEST_NAME]
+        repository = cached.removeprefix(_CACHED).replace("--", "/") if cached.startswith(_CACHED) else ""
+        return printable(str(repository or self.kind.get("_name_or_path") or folder.name))[:_LONGEST_NAME]
 
     def has(self, name: str) -> bool:
         return (self.path / name).is_file()
@@ -108,11 +110,13 @@ class ModelFolder:
 
 def _snapshot(path: Path) -> Path:
     """Return the folder of files if a path is that of a repository in the hub's cache, else the path."""
+    if (path / "config.json").is_file():
+        return path
     main, folders = path / "refs" / "main", [one for one in (path / _SNAPSHOTS).glob("*") if one.is_dir()]
     if main.is_file():
         with reading(main, _REMEDY):
             commit = read_bytes(main).decode().strip()
-        folders = [one for one in folders if one.name == commit] or folders
+        folders = [one for one in folders if one.name == commit]
     return folders[0] if len(folders) == 1 else path
 
 

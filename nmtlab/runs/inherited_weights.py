@@ -1,7 +1,7 @@
 """Weights that a packed run has from its packed parent, each stored once.
 
-LoRA and frozen parts leave most weights of a parent as they are. An archive in the evidence leaves these out; they are
-in the archive of the parent beside it.
+LoRA and frozen parts leave most weights of a parent as they are. If that is packed whole, an archive in the evidence
+leaves these out: they are in the archive of the parent beside it.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from nmtlab.errors import RunError
 from nmtlab.files import write_text
-from nmtlab.reading import parsed
+from nmtlab.reading import parsed, reading
 from nmtlab.runs.archive import ENDING, read_archive
 from nmtlab.runs.origin import PACKED
 from nmtlab.runs.run import INHERITANCE
@@ -23,6 +23,7 @@ from nmtlab.runs.tensors import checkpoint_path, load_digest, load_tensors, save
 if TYPE_CHECKING:
     from torch import Tensor
 
+_REMEDY = "get a fresh copy"
 _WEIGHTS = checkpoint_path(Path(), "best").as_posix()
 
 
@@ -56,40 +57,42 @@ def with_inherited(archive: Path, files: Mapping[str, bytes]) -> dict[str, bytes
     Raises:
         RunError: the parent's archive is missing or damaged, or is not that of the training.
     """
-    try:
-        names = parsed(files[PACKED], Packed).get("inherited", [])
-        if not names:
+    with reading(archive, _REMEDY):
+        if not (names := parsed(files[PACKED], Packed).get("inherited", [])):
             return {**files}
         inherited = parsed(files[INHERITANCE], InheritanceFacts)
         source = archive.absolute().with_name(f"{inherited['parent']}{ENDING}")
-        parent = _weights_in(source, inherited["weights"])
-        if parent is None:
-            problem = f"{source}: not the weights that {archive.name} was trained from"
-            raise RunError(problem, "get a fresh copy of both")
-        with _written(files[_WEIGHTS]) as path:
+        if not source.is_file():
+            problem = f"{archive}: its parent, {source}, is missing"
+            raise RunError(problem, "put it there, or have the run packed with 'nmtlab runs pack'")
+        with _written(files[_WEIGHTS], archive) as path:
             changed, facts = load_tensors(path, BestFacts)
+            if (parent := _weights_in(source, inherited["weights"])) is None:
+                raise RunError(f"{source}: not the weights that {archive.name} was trained from", _REMEDY)
             save_tensors(path, {**{name: parent[name] for name in names}, **changed}, facts)
             return {**files, _WEIGHTS: path.read_bytes()}
-    except (KeyError, ValueError, RecursionError) as error:
-        raise RunError(f"{archive}: damaged ({error})", "get a fresh copy") from error
 
 
 def _weights_in(archive: Path, digest: str | None) -> "dict[str, Tensor] | None":
     """Return the weights in an archive; None if it has others than those of a digest."""
-    ((_, files),) = read_archive(archive).items()
+    files = read_archive(archive).get(archive.name.removesuffix(ENDING), {})
     if _WEIGHTS not in files:
         return None
-    with _written(files[_WEIGHTS]) as path:
+    with _written(files[_WEIGHTS], archive) as path:
         return load_tensors(path, BestFacts)[0] if load_digest(path) == digest else None
 
 
 @contextmanager
-def _written(weights: bytes) -> Iterator[Path]:
-    """Yield a temporary file with a checkpoint."""
+def _written(weights: bytes, archive: Path) -> Iterator[Path]:
+    """Yield a temporary file with the weights of an archive."""
     with TemporaryDirectory() as temporary:
         path = Path(temporary) / "best.safetensors"
         path.write_bytes(weights)
-        yield path
+        try:
+            yield path
+        except RunError as error:
+            problem = error.problem.replace(str(path), f"{archive}: weights")
+            raise RunError(problem, _REMEDY) from error
 
 
 def _same(tensor: "Tensor", parents: "Tensor | None") -> bool:

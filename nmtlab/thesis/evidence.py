@@ -108,8 +108,13 @@ def _target(name: str, workspace: Workspace) -> Path:
 
 
 def _copied(path: Path, folder: Path, compress: bool) -> Path:
-    content = path.read_bytes()
-    target = folder / (f"{path.name}{COMPRESSED}" if compress else path.name)
+    """Copy a file of results into the evidence, where it is either compressed or not."""
+    content, name = path.read_bytes(), path.name.removesuffix(COMPRESSED)
+    packed = path.name.endswith(COMPRESSED)
+    target, other = folder / f"{name}{COMPRESSED}", folder / name
+    if not (compress or packed):
+        target, other = other, target
     with replacing(target) as temporary:
-        temporary.write_bytes(lzma.compress(content) if compress else content)
+        temporary.write_bytes(lzma.compress(content) if compress and not packed else content)
+    other.unlink(missing_ok=True)
     return target

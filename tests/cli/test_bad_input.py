@@ -199,7 +199,7 @@ def test_a_default_run_name_that_is_too_long(refused, spoiled):
     ids=" ".join,
 )  # fmt: skip
 def test_a_run_that_is_not_there(refused, words):
-    assert refused(*words).startswith("run 'none': not found; 'nmtlab runs list")
+    assert refused(*words).startswith("run 'none': not found; 'nmtlab runs list --packed' lists all runs")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])

@@ -196,14 +196,19 @@ def test_runs_with_other_vocabularies_are_no_ensemble(nmtlab, data):
 @pytest.mark.parametrize(
     ("name", "setting", "said"),
     [
-        ("moses", "search.allow_empty=false", "of its search, a phrase-based run has the beam size alone"),
-        ("planned", "search.alpha=1", "the score of a run that plans lengths is p(length) · p(tokens)"),
-        ("tied", "search.length_candidates=3", "the run plans no lengths"),
-        ("tied", "search.reward_ratio=2", "reward_ratio is of the score bounded-reward, not of length-normalised"),
+        ("moses", "search.allow_empty=false", "a phrase-based run reads only search.beam_size; leave it out"),
+        ("planned", "search.alpha=1", "the score of a run that plans lengths is p(length) · p(tokens); leave it out"),
+        ("tied", "search.length_candidates=3", "the run plans no lengths; leave it out"),
+        (
+            "tied",
+            "search.reward_ratio=2",
+            "reward_ratio is of the score bounded-reward, not of "
+            "length-normalised; add --set search.score=bounded-reward, or leave it out",
+        ),
     ],
 )
 def test_settings_that_the_search_of_a_run_does_not_read_are_refused(name, setting, said):
-    with pytest.raises(RecipeError, match=re.escape(f"--set {setting}: {said}; leave it out")):
+    with pytest.raises(RecipeError, match=re.escape(f"--set {setting}: {said}")):
         run_recipe(find_recipe(name), [setting], None, None)
     read = ["search.beam_size=3", *(["search.score=word-reward", "search.gamma=1"] if name == "tied" else [])]
     assert run_recipe(find_recipe(name), read, None, None).search.beam_size == 3
@@ -212,8 +217,14 @@ def test_settings_that_the_search_of_a_run_does_not_read_are_refused(name, setti
 def test_of_several_runs_one_must_read_a_setting():
     phrases, planned = find_recipe("moses"), find_recipe("planned")
     run_recipe(phrases, ["search.length_candidates=3"], None, None, [phrases, planned])
-    with pytest.raises(RecipeError, match=r"--set search\.alpha=1: of its search, a phrase-based run"):
+    with pytest.raises(RecipeError, match=r"--set search\.alpha=1: a phrase-based run reads only search\.beam_size"):
         run_recipe(phrases, ["search.alpha=1"], None, None, [phrases, planned])
+
+
+def test_of_several_runs_none_keeps_what_only_its_training_needed():
+    rounded = find_recipe("fine-tune-lora").with_settings(["model.lora_base=bf16", "machine.precision=bf16"])
+    used = run_recipe(find_recipe("tied"), ["machine.precision=fp32"], None, None, [rounded])
+    assert used.machine.precision == "fp32"
 
 
 def test_a_phrase_based_run_has_no_last_checkpoint_to_translate_with(nmtlab, data):

@@ -1,6 +1,8 @@
 """Stored tables, read back."""
 
+import lzma
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -32,6 +34,24 @@ def test_cells_are_read_from_a_compressed_file_as_the_evidence_has_them(grid, tm
     read = Results(grid.table, "tiny", grid.workspace, tmp_path)
     assert read.exists
     pd.testing.assert_frame_equal(read.cells, found, check_exact=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"row,metric\n", lzma.compress(b"row,metric\n")[:-20]])
+def test_a_damaged_compressed_file_is_named(tmp_path, content):
+    (tmp_path / f"table-3.4.tiny.csv{COMPRESSED}").write_bytes(content)
+    with pytest.raises(NmtlabError, match=r"table-3\.4\.tiny\.csv\.xz: not a table of results \("):
+        CELLS.read(tmp_path / "table-3.4.tiny.csv")
+
+
+def test_what_is_saved_takes_the_place_of_compressed_files(grid, tmp_path):
+    space = Workspace(tmp_path)
+    first = Results.collect(grid.table, "tiny", grid.workspace)
+    space.results.mkdir(parents=True)
+    for kind in (CELLS, SENTENCES):
+        (space.results / f"{first.name}{kind.ending}{COMPRESSED}").write_bytes(lzma.compress(b"older"))
+    written = replace(first, workspace=space).save("text")
+    assert sorted(space.results.iterdir()) == sorted(written)
+    pd.testing.assert_frame_equal(Results.saved(grid.table, "tiny", space).cells, first.cells)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import torch
 from nmtlab.errors import RunError
 from nmtlab.recipe import named_recipe
 from nmtlab.runs.archive import read_archive, write_archive
-from nmtlab.runs.listing import open_run
+from nmtlab.runs.listing import list_runs, open_run
 from nmtlab.runs.pack import unpack
+from nmtlab.runs.packed import write_files
 from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import load_tensors
 from nmtlab.thesis.evidence import add_run
@@ -69,7 +70,7 @@ def workspace_without(child: Run, tmp_path: Path) -> Workspace:
 def test_without_its_parent_it_says_which_archive_is_missing(archives, tmp_path):
     evidence = shutil.copytree(archives.parent, tmp_path / "evidence")
     (evidence / "runs/parent.tar.xz").unlink()
-    with pytest.raises(RunError, match=r"parent\.tar\.xz: not found"):
+    with pytest.raises(RunError, match=r"child\.tar\.xz: its parent, .*/parent\.tar\.xz, is missing; put it there"):
         unpack(evidence / "runs/child.tar.xz", Workspace(tmp_path / "new"))
 
 
@@ -83,13 +84,46 @@ def test_another_run_with_the_parents_name_is_refused(archives, zoo, tmp_path):
         unpack(evidence / "runs/child.tar.xz", Workspace(tmp_path / "new"))
 
 
-def test_a_list_of_weights_that_the_parent_lacks_is_damage(archives, tmp_path):
-    evidence = shutil.copytree(archives.parent, tmp_path / "evidence")
+def changed(evidence: Path, tmp_path: Path, name: str, old: bytes, new: bytes) -> Path:
+    """Return the child's archive with some bytes of a file replaced."""
     files = read_archive(evidence / "runs/child.tar.xz")["child"]
-    files["packed.json"] = files["packed.json"].replace(b"encoder", b"no-encoder")
-    for name, content in files.items():
-        (tmp_path / "child" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "child" / name).write_bytes(content)
+    files[name] = files[name].replace(old, new, 1)
+    write_files(tmp_path / "child", files)
     write_archive(tmp_path / "child", evidence / "runs/child.tar.xz")
-    with pytest.raises(RunError, match=r"child\.tar\.xz: damaged \('no-encoder"):
-        unpack(evidence / "runs/child.tar.xz", Workspace(tmp_path / "new"))
+    return evidence / "runs/child.tar.xz"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("packed.json", b"encoder", b"no-encoder", r"damaged or truncated \('no-encoder"),
+        ("packed.json", b'"inherited": [', b'"inherited": [3,', "damaged or truncated"),
+        ("inheritance.json", b'"parent": "', b'"parent": "' + b"p" * 400, "cannot be read"),
+        (WEIGHTS, b"F16", b"F61", "weights: damaged or truncated"),
+    ],
+)
+def test_damage_is_named_with_the_archive(archives, tmp_path, name, old, new, said):
+    evidence = shutil.copytree(archives.parent, tmp_path / "evidence")
+    with pytest.raises(RunError, match=rf"child\.tar\.xz: {said}") as raised:
+        unpack(changed(evidence, tmp_path, name, old, new), Workspace(tmp_path / "new"))
+    assert raised.value.remedy == "get a fresh copy"
+
+
+def test_a_child_without_its_parent_hides_no_other_run(archives, child, tmp_path):
+    workspace = workspace_without(child, tmp_path)
+    shutil.move(workspace.evidence / "runs/parent.tar.xz", workspace.evidence / "runs/other.tar.xz")
+    listed, broken = list_runs(workspace)
+    assert not listed
+    assert "its parent" in broken["child.tar.xz"]
+    assert "contains no run 'other'" in broken["other.tar.xz"]
+
+
+def test_beside_a_parent_without_weights_a_run_is_packed_whole(zoo, tiny_corpus, tmp_path):
+    workspace = Workspace(tmp_path / "data")
+    add_run(zoo.copy("trained", workspace, "parent"), workspace)
+    recipe = continued_recipe(open_run("parent", workspace), named_recipe("fine-tune")).with_changes(CHANGES)
+    run = train("child", recipe, tiny_corpus, workspace)
+    files = read_archive(add_run(run, workspace, weights=True))["child"]
+    (tmp_path / "stored").write_bytes(files[WEIGHTS])
+    assert load_tensors(tmp_path / "stored")[0].keys() == run.checkpoints.weights()[0].keys()
+    assert b"inherited" not in files["packed.json"]

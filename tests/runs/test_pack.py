@@ -369,7 +369,7 @@ def test_a_packed_run_opens_by_name_unless_the_workspace_has_one_of_that_name(ru
         pack_as(name, run, workspace)
     assert open_run("shown", workspace).origin.packed
     assert open_run("whole", workspace).folder == run.folder
-    with pytest.raises(RunError, match="run 'none': not found; 'nmtlab runs list"):
+    with pytest.raises(RunError, match="run 'none': not found; 'nmtlab runs list --packed' lists all runs"):
         open_run("none", workspace)
     for name in ("../runs/whole", "runs/whole"):
         with pytest.raises(RunError, match="not allowed"):

@@ -29,7 +29,7 @@ from nmtlab.text.batching.encoded import EncodedCorpus
 from nmtlab.text.batching.mixture import Mixture
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
-from nmtlab.text.segmentation.extending import with_letters
+from nmtlab.text.segmentation.extending import other_code, with_letters
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.tokenizers import ImportedSubwords
 from nmtlab.text.segmentation.vocabulary import UNK
@@ -342,6 +342,12 @@ def test_a_language_that_the_run_calls_otherwise_needs_another_name_and_no_tag(h
         assert f"{code}: not a language that nllb" in said
         assert f"it calls it {theirs}: name the files of the text so (train.{theirs})" in said
     assert "next:" not in said  # a training adds one tag
+
+
+def test_a_language_in_another_script_is_not_one_that_the_run_calls_otherwise(here):
+    pipeline = run_of(here, "nllb").pipeline
+    assert other_code(pipeline, "de") == "deu_Latn"
+    assert other_code(pipeline, "deu_Hebr") == ""
 
 
 def test_a_tag_that_is_known_is_not_added(here, tmp_path):

@@ -224,17 +224,16 @@ class Results:
     def save(self, text: str) -> list[Path]:
         """Write everything to the results of the workspace, with the table as it is printed, and return the files.
 
-        A file of earlier results is removed if there are no lines for it now.
+        A file of earlier results is removed if there are no lines for it now, or if it is compressed.
         """
-        target = Results.saved(self.table, self.scale, self.workspace)
         frames = {CELLS: self.cells, SENTENCES: self.sentences, SIGNATURES: self.signatures}
-        for kind, frame in frames.items():
-            if not len(frame):
-                target.path(kind).unlink(missing_ok=True)
-        written = {target.path(kind): kind.written(frame) for kind, frame in frames.items() if len(frame)}
-        written[target.path(TEXT)] = text
+        earlier = [Results.saved(self.table, self.scale, self.workspace).path(kind) for kind in frames]
+        texts = {kind: kind.written(frame) for kind, frame in frames.items() if len(frame)} | {TEXT: text}
+        written = {self.workspace.results / f"{self.name}{kind.ending}": content for kind, content in texts.items()}
         for path, content in written.items():
             write_text(path, content)
+        for path in {*earlier} - {*written}:
+            path.unlink(missing_ok=True)
         return [*written]
 
 

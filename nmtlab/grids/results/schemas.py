@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from lzma import LZMAError
 from pathlib import Path
 
 import pandas as pd
@@ -63,7 +64,7 @@ class Schema:
             return self.empty
         try:
             return _read(self, path, version(path)).copy()
-        except (ValueError, TypeError, OSError) as error:
+        except (ValueError, TypeError, OSError, EOFError, LZMAError) as error:
             reason = str(error).strip().splitlines()[-1]
             raise NmtlabError(f"{path}: not a {self.what} ({reason})", self.remedy) from error
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nmtlab.languages import language_of
+from nmtlab.languages import is_variety
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import SPACE
 from nmtlab.text.segmentation.byte_pieces import Bytes
@@ -91,7 +91,7 @@ def known_languages(pipeline: Pipeline) -> tuple[str, ...]:
 def other_code(pipeline: Pipeline, language: str) -> str:
     """Return the code by which a pipeline's tags name a language that is given by another: eng_Latn for en; or none."""
     known = known_languages(pipeline)
-    same = (code for code in known if language_of(code) == language_of(language))
+    same = (code for code in known if is_variety(code, language))
     return "" if language in known else next(same, "")
 
 

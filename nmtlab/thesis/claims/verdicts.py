@@ -75,7 +75,7 @@ def measured_claims(
         as of `judged`; `mark`, what that interval leaves out; `budget`, the training and the text that the numbers are
         of; `late_gain`, the dev BLEU that a compared system still gained in the last fifth of its training, if it is
         more than `STILL_RISING`; `verdict`: `reproduced here`, `contradicted here`, `equivalent`, `underpowered`,
-        `inconclusive`, or that the runs are not kept; `evidence`, the name of the file.
+        `inconclusive`, or that the runs are not kept; `evidence`, the name of the table's file, as `--save` writes it.
 
     Raises:
         NmtlabError: a file is damaged.
