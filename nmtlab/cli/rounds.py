@@ -12,6 +12,7 @@ from nmtlab.cli.corpus_translate import ACCEPT
 from nmtlab.cli.options import Set, Source, Target, Threads, changed, interrupted
 from nmtlab.cli.scored import FIELDS, Score
 from nmtlab.cli.tables import print_table
+from nmtlab.errors import error_of_the_machine
 from nmtlab.progress import ProgressBar
 from nmtlab.recipe import find_recipe
 from nmtlab.text.checks.inspection import check_held_out
@@ -141,7 +142,7 @@ def rounds(
         text=f"{pairs.name} {split}",
         runs=[_scored(step, pairs, split) for step in steps],
         complete=len(steps) == 2 * rounds,
-        error=None if failure is None else str(failure),
+        error=None if failure is None else str(error_of_the_machine(failure) or failure),
     )
     if json:
         print_answer(made)

@@ -141,6 +141,9 @@ def beam_sweep(
     learned = {"--learn-gamma": "0" if learn_gamma else ""}
     options = {"--beams": beams, "--alphas": alphas, "--gammas": gammas, "--lengths": lengths, **learned}
     field, values = _swept(options, beam)
+    swept = next((one for one in set_ or [] if one.startswith(f"search.{field}=")), "")
+    if swept and not learn_gamma:
+        raise NmtlabError(f"--set {swept}: its values are swept", "leave it out")
     if learn_gamma and split == "test":
         raise NmtlabError("--learn-gamma: it would learn from test", "give --split dev")
     needed = _needed_score(field, score, "--learn-gamma" if learn_gamma else f"--{field}s")

@@ -86,7 +86,7 @@ def check_parent(parent: Run, recipe: Recipe, trained: Sequence[ParallelCorpus],
     Raises:
         RunError: the parent has no weights, is not neural, or differs in target language, architecture or segmentation;
             or it was trained on the child's text. A parent that is continued must have the child's languages and text
-            settings.
+            settings, and something must be trained.
     """
     continued = recipe.transfer.continued
     may_share = continued or (recipe.model.adapters and not parent.recipe.model.adapters)

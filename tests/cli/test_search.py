@@ -97,6 +97,7 @@ def test_the_reward_of_a_word_is_learned_from_the_lengths_with_a_row_for_each_st
         (["beam-sweep", "whole", "--alphas", "1", "--gammas", "1"], "--alphas and --gammas: only one at a time"),
         (["beam-sweep", "whole", "--beams", "1", "--gammas", "1"], "--beams and --gammas: only one at a time"),
         (["beam-sweep", "whole", "--beams", "1", "--beam", "1"], "--beams and --beam: mutually exclusive"),
+        (["beam-sweep", "whole", "--set", "search.beam_size=3"], "--set search.beam_size=3: its values are swept"),
         (["beam-sweep", "whole", "--score", "average", "--gammas", "1"], "--gammas: the score average has no gamma"),
         (["beam-sweep", "whole", "--learn-gamma", "1"], "--learn-gamma: it would learn from test; give --split dev"),
         (
