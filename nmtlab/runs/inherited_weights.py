@@ -57,20 +57,29 @@ def with_inherited(archive: Path, files: Mapping[str, bytes]) -> dict[str, bytes
     Raises:
         RunError: the parent's archive is missing or damaged, or is not that of the training.
     """
-    with reading(archive, _REMEDY):
-        if not (names := parsed(files[PACKED], Packed).get("inherited", [])):
+    if not (names := _left_out(files)):
+        return {**files}
+    with reading(archive, _REMEDY), _written(files[_WEIGHTS], archive) as path:
+        stored, facts = load_tensors(path, BestFacts)
+        if not (missing := [name for name in names if name not in stored]):
             return {**files}
         inherited = parsed(files[INHERITANCE], InheritanceFacts)
         source = archive.absolute().with_name(f"{inherited['parent']}{ENDING}")
         if not source.is_file():
             problem = f"{archive}: its parent, {source}, is missing"
             raise RunError(problem, "put it there, or have the run packed with 'nmtlab runs pack'")
-        with _written(files[_WEIGHTS], archive) as path:
-            changed, facts = load_tensors(path, BestFacts)
-            if (parent := _weights_in(source, inherited["weights"])) is None:
-                raise RunError(f"{source}: not the weights that {archive.name} was trained from", _REMEDY)
-            save_tensors(path, {**{name: parent[name] for name in names}, **changed}, facts)
-            return {**files, _WEIGHTS: path.read_bytes()}
+        if (parent := _weights_in(source, inherited["weights"])) is None:
+            raise RunError(f"{source}: not the weights that {archive.name} was trained from", _REMEDY)
+        save_tensors(path, {**{name: parent[name] for name in missing}, **stored}, facts)
+        return {**files, _WEIGHTS: path.read_bytes()}
+
+
+def _left_out(files: Mapping[str, bytes]) -> list[str]:
+    """Return the names of the weights that a packed run leaves out; none if it cannot be told."""
+    try:
+        return parsed(files[PACKED], Packed).get("inherited", [])
+    except (ValueError, RecursionError):
+        return []  # whoever opens the run is told what is wrong with it
 
 
 def _weights_in(archive: Path, digest: str | None) -> "dict[str, Tensor] | None":
@@ -91,8 +100,9 @@ def _written(weights: bytes, archive: Path) -> Iterator[Path]:
         try:
             yield path
         except RunError as error:
-            problem = error.problem.replace(str(path), f"{archive}: weights")
-            raise RunError(problem, _REMEDY) from error
+            if str(path) not in error.problem:
+                raise
+            raise RunError(error.problem.replace(str(path), f"{archive}: weights"), _REMEDY) from error
 
 
 def _same(tensor: "Tensor", parents: "Tensor | None") -> bool:

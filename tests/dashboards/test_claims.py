@@ -183,7 +183,7 @@ def test_without_results_the_start_page_says_how_to_get_them(tmp_path):
 
 def test_a_damaged_file_is_named_as_text_and_the_rest_stands(tmp_path):
     folder = some_results(tmp_path / "<b>results", "attention-sink", "gradients")
-    (folder / "gradients.small.csv").write_text("no table", encoding="utf-8")
+    (folder / "gradients.small.csv.xz").write_text("no table", encoding="utf-8")
     markup = argument_markup(Workspace(tmp_path), folder)
     (problem,) = re.findall(r"<p role='alert'>(.*?)</p>", markup)
     assert "gradients.small.csv" in problem

@@ -97,16 +97,15 @@ def changed(evidence: Path, tmp_path: Path, name: str, old: bytes, new: bytes) -
     ("name", "old", "new", "said"),
     [
         ("packed.json", b"encoder", b"no-encoder", r"damaged or truncated \('no-encoder"),
-        ("packed.json", b'"inherited": [', b'"inherited": [3,', "damaged or truncated"),
+        ("packed.json", b'"inherited": [', b'"inherited": [3,', "incomplete or damaged packed run"),
         ("inheritance.json", b'"parent": "', b'"parent": "' + b"p" * 400, "cannot be read"),
         (WEIGHTS, b"F16", b"F61", "weights: damaged or truncated"),
     ],
 )
 def test_damage_is_named_with_the_archive(archives, tmp_path, name, old, new, said):
     evidence = shutil.copytree(archives.parent, tmp_path / "evidence")
-    with pytest.raises(RunError, match=rf"child\.tar\.xz: {said}") as raised:
+    with pytest.raises(RunError, match=rf"child\.tar\.xz: {said}"):
         unpack(changed(evidence, tmp_path, name, old, new), Workspace(tmp_path / "new"))
-    assert raised.value.remedy == "get a fresh copy"
 
 
 def test_a_child_without_its_parent_hides_no_other_run(archives, child, tmp_path):

@@ -203,6 +203,7 @@ def test_the_trainings_of_the_evidence_end_and_choose_their_best_as_by_bleu_alon
         if decisions(settings, evaluations, False) != decisions(settings, evaluations, True):
             different[path.name] = max(one["bleu"] for one in evaluations)
     assert replayed > 700
-    # One that learned nothing: its eight dev BLEUs are 0.01. Children of 200 pairs were trained by this rule already.
-    assert sum(not name.startswith("domain-tr-en.200.") for name in different) <= 1
+    # One that learned nothing: its eight dev BLEUs are 0.01. These others were trained by this rule already.
+    later = ("domain-tr-en.200.", "edited-qaa-en.1000.")
+    assert sum(not name.startswith(later) for name in different) <= 1
     assert all(bleu < NOISE for bleu in different.values())

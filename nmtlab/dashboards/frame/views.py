@@ -56,8 +56,8 @@ class ViewSection(Section):
             if view.figure.data:
                 self.chart.show(view.figure)
             self.table.show(self._to_show(view.frame).round(self._digits).reset_index(drop=True))
-        else:
-            self.answer.say(self._missing())
+        elif missing := self._missing():  # else the view has said it
+            self.answer.say(missing)
 
 
 def answers(
