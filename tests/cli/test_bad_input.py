@@ -199,7 +199,8 @@ def test_a_default_run_name_that_is_too_long(refused, spoiled):
     ids=" ".join,
 )  # fmt: skip
 def test_a_run_that_is_not_there(refused, words):
-    assert refused(*words).startswith("run 'none': not found; 'nmtlab runs list --packed' lists all runs")
+    theirs = "runs list' lists those of the workspace" if "remove" in words else "runs list --packed' lists all runs"
+    assert refused(*words) == f"run 'none': not found; 'nmtlab {theirs}\n"
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
