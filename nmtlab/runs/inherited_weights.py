@@ -15,7 +15,7 @@ from nmtlab.errors import RunError
 from nmtlab.files import write_text
 from nmtlab.reading import parsed, reading
 from nmtlab.runs.archive import ENDING, read_archive
-from nmtlab.runs.origin import PACKED
+from nmtlab.runs.origin import PACKED, packed_facts
 from nmtlab.runs.run import INHERITANCE
 from nmtlab.runs.schemas import BestFacts, InheritanceFacts, Packed
 from nmtlab.runs.tensors import checkpoint_path, load_digest, load_tensors, save_tensors
@@ -57,7 +57,7 @@ def with_inherited(archive: Path, files: Mapping[str, bytes]) -> dict[str, bytes
     Raises:
         RunError: the parent's archive is missing or damaged, or is not that of the training.
     """
-    if not (names := _left_out(files)):
+    if not (names := packed_facts(files).get("inherited", [])):
         return {**files}
     with reading(archive, _REMEDY), _written(files[_WEIGHTS], archive) as path:
         stored, facts = load_tensors(path, BestFacts)
@@ -72,14 +72,6 @@ def with_inherited(archive: Path, files: Mapping[str, bytes]) -> dict[str, bytes
             raise RunError(f"{source}: not the weights that {archive.name} was trained from", _REMEDY)
         save_tensors(path, {**{name: parent[name] for name in missing}, **stored}, facts)
         return {**files, _WEIGHTS: path.read_bytes()}
-
-
-def _left_out(files: Mapping[str, bytes]) -> list[str]:
-    """Return the names of the weights that a packed run leaves out; none if it cannot be told."""
-    try:
-        return parsed(files[PACKED], Packed).get("inherited", [])
-    except (ValueError, RecursionError):
-        return []  # whoever opens the run is told what is wrong with it
 
 
 def _weights_in(archive: Path, digest: str | None) -> "dict[str, Tensor] | None":

@@ -6,13 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from nmtlab.errors import RunError, printable
-from nmtlab.reading import read_json
+from nmtlab.reading import parsed, read_json
 from nmtlab.runs.answers import notes_folder
 from nmtlab.runs.schemas import Imported, Packed
 from nmtlab.runs.tensors import checkpoint_path
 
 PACKED, IMPORTED = "packed.json", "imported.json"
 REMEDY = "restore it from a backup, or train the run again"
+
+
+def packed_facts(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return what was recorded when a run was packed, from its files; nothing if that is damaged.
+
+    Whoever opens the run is told what is wrong with it.
+    """
+    try:
+        return parsed(files[PACKED], Packed)
+    except (ValueError, RecursionError):
+        return {}
 
 
 class Origin:

@@ -14,7 +14,7 @@ from nmtlab.errors import RunError
 from nmtlab.files import remove_folder, write_text
 from nmtlab.reading import parsed
 from nmtlab.runs.archive import ENDING, read_archive, write_archive
-from nmtlab.runs.origin import PACKED
+from nmtlab.runs.origin import PACKED, packed_facts
 from nmtlab.runs.schemas import Packed
 
 VOCABULARY = "vocabulary"
@@ -46,21 +46,13 @@ def complete(archive: Path, files: Mapping[str, bytes]) -> dict[str, bytes]:
     Raises:
         RunError: the vocabulary is missing or damaged.
     """
-    digest = _named(files)
+    digest = packed_facts(files).get("vocabulary", "")
     if not digest or any(name.startswith(f"{VOCABULARY}/") for name in files):
         return {**files}
     stored = archive.absolute().parents[1] / "vocabularies" / f"{digest}{ENDING}"
     if not stored.is_file():
         raise RunError(f"{archive}: its vocabulary {stored} is missing", "have it packed with 'nmtlab runs pack'")
     return {**files, **_files(stored, stored.stat().st_mtime_ns)}
-
-
-def _named(files: Mapping[str, bytes]) -> str:
-    """Return the digest of the vocabulary that a packed run leaves out; empty if it leaves out none."""
-    try:
-        return parsed(files[PACKED], Packed).get("vocabulary", "")
-    except (ValueError, RecursionError):
-        return ""  # whoever opens the run is told what is wrong with it
 
 
 @lru_cache(maxsize=16)

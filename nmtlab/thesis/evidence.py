@@ -71,8 +71,8 @@ def add_table(table: Table, scale: Scale, workspace: Workspace) -> Added:
             texts.setdefault(name, []).append(text)
     present = [name for name in runs if _target(name, workspace).exists()]
     added = [_add_small(run, texts[name], table, workspace) for name, run in runs.items() if name not in present]
-    large = {saved.path(CELLS), saved.path(SENTENCES)}
-    results = [_copied(path, workspace.evidence / "results", path in large) for path in saved.files]
+    large = {f"{saved.name}{kind.ending}" for kind in (CELLS, SENTENCES)}
+    results = [_copied(path, workspace.evidence / "results", path.name in large) for path in saved.files]
     return Added(results, added, present)
 
 
@@ -108,13 +108,8 @@ def _target(name: str, workspace: Workspace) -> Path:
 
 
 def _copied(path: Path, folder: Path, compress: bool) -> Path:
-    """Copy a file of results into the evidence, where it is either compressed or not."""
-    content, name = path.read_bytes(), path.name.removesuffix(COMPRESSED)
-    packed = path.name.endswith(COMPRESSED)
-    target, other = folder / f"{name}{COMPRESSED}", folder / name
-    if not (compress or packed):
-        target, other = other, target
+    content = path.read_bytes()
+    target = folder / (f"{path.name}{COMPRESSED}" if compress else path.name)
     with replacing(target) as temporary:
-        temporary.write_bytes(lzma.compress(content) if compress and not packed else content)
-    other.unlink(missing_ok=True)
+        temporary.write_bytes(lzma.compress(content) if compress else content)
     return target
