@@ -9,13 +9,18 @@ import torch
 from safetensors.numpy import load_file
 from support.lineage import Lineage, make_lineage
 
+from nmtlab.analysis.dynamics.divergence import DIVERGENCE, divergence
 from nmtlab.analysis.dynamics.weight_change import WEIGHT_CHANGE, change_by_module, weight_change
 from nmtlab.analysis.languages.moved_vectors import MOVED_VECTORS, moved_vectors
+from nmtlab.analysis.lexical.unseen_words import unseen_words
 from nmtlab.analysis.lexical.word_changes import WORD_CHANGES, gains_by_word, gains_finding, word_changes
 from nmtlab.errors import RunError
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import forced_decode
+from nmtlab.search.forced import forced_decode, forced_steps
 from nmtlab.systems import open_model
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.lines import write_lines
+from nmtlab.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +169,56 @@ def test_words_that_an_exported_model_forbids_do_not_count():
     assert "1 of 2 words are at least twice as likely as before, 0 at most" in gains_finding(found)
     assert f"perplexity of a word {np.exp(1.5):.1f} before, {np.exp(1.0):.1f} after" in gains_finding(found)
     assert gains_finding(found[found["word"] == "ŝnuro"]) == "child: no word of the text can be produced."
+
+
+def test_divergence_is_that_of_torch_token_by_token_and_zero_from_itself(lineage, twin):
+    found = divergence(lineage.child, lineage.parent, lineage.new)
+    systems = [open_model(run) for run in (lineage.parent, lineage.child)]
+    best = []
+    for line, (source, target) in enumerate(list(lineage.new.pairs("test"))[:10], start=1):
+        pipeline = systems[0].pipeline
+        ids = [torch.tensor([pipeline.source_ids(source)]), torch.tensor([pipeline.target_ids(target)])]
+        before, after = (
+            torch.cat([step.log_probs[0] for step in forced_steps(one.model, one.model.encode(ids[0]), ids[1])])
+            for one in systems
+        )
+        apart = torch.nn.functional.kl_div(after, before, reduction="none", log_target=True).sum(1)
+        of_line = found[found["line"] == line]
+        assert of_line["divergence"].to_numpy() == pytest.approx(apart.numpy(), abs=1e-5)
+        assert of_line["token"].tolist() == [*target.split(), "</s>"]
+        best.append((before.argmax(1) == after.argmax(1)).tolist() == of_line["same"].tolist())
+    assert all(best)
+    assert (found["divergence"] >= 0).all()
+    itself = DIVERGENCE.of(twin, corpus=lineage.new)
+    assert (itself["divergence"] == 0).all()
+    assert itself["same"].all()
+    assert "0.00 nats a token from its parent's distributions" in DIVERGENCE.view(twin, corpus=lineage.new).finding
+
+
+def test_unseen_words_are_counted_by_type_and_by_token_in_each_text(lineage):
+    found = unseen_words(lineage.child, lineage.parent, lineage.new)
+    assert (found["unseen"] == 0).all()  # both texts have all words of the toy language
+    tokens = found[(found["counted"] == "tokens") & (found["side"] == "target")]["words"].unique().tolist()
+    assert tokens == [sum(len(line.split()) for line in lineage.new.lines("test", "en"))]
+    types = found[(found["counted"] == "types") & (found["side"] == "source")]["words"].unique().tolist()
+    assert types == [len({word for line in lineage.new.lines("test", "de") for word in line.split()})]
+
+
+def test_a_word_that_one_text_lacks_is_unseen_there_and_in_neither_if_both_lack_it(lineage, tmp_path):
+    workspace = Workspace(tmp_path / "data")
+    for name in ("runs/parent", "runs/child", "corpora/old", "corpora/new"):
+        shutil.copytree(lineage.workspace.data / name, workspace.data / name)
+    folder = workspace.corpus_folder("new")
+    for split, pairs in (("train", ["neu neu"]), ("test", ["neu niemals neu katze"])):
+        for language in ("de", "en"):
+            lines = (folder / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
+            kept = lines if split == "train" else []
+            write_lines(folder / f"{split}.{language}", [*kept, *pairs])
+    corpus = ParallelCorpus.open(folder)
+    child, parent = (Run(workspace.runs / name) for name in ("child", "parent"))
+    found = unseen_words(child, parent, corpus)
+    source = found[found["side"] == "source"].set_index(["counted", "text"])[["words", "unseen"]]
+    assert source.loc[("types", "the parent's text")].tolist() == [3, 2]
+    assert source.loc[("tokens", "the parent's text")].tolist() == [4, 3]
+    assert source.loc[("types", "the new text")].tolist() == [3, 1]
+    assert source.loc[("tokens", "either text")].tolist() == [4, 1]

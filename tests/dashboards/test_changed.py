@@ -1,6 +1,7 @@
 """The page What changed?"""
 
 import shutil
+from html import unescape
 
 import pytest
 from dashboards.test_pages import figures, make, notes, told
@@ -46,7 +47,7 @@ def test_the_answer_is_what_was_gained_and_forgotten_in_bleu(page, lineage):
 
 
 def test_weights_words_vectors_and_norms_are_shown(page, lineage):
-    assert len(figures(page)) == 6
+    assert len(figures(page)) == 8
     assert "changed most" in page.modules.answer.value
     child = page.runs.first
     found = WORD_CHANGES.stored(child, parent=lineage.parent, corpus=lineage.new, split="test", sample=FEW)
@@ -54,6 +55,11 @@ def test_weights_words_vectors_and_norms_are_shown(page, lineage):
     assert "at least twice as likely" in page.words.answer.value
     assert page.calibration.frame["run"].unique().tolist() == [lineage.parent.label, lineage.child.label]
     assert CALIBRATION.stored(child, corpus=lineage.new, split="test", sample=FEW) is not None
+    assert page.divergence.frame["run"].tolist() == ["new test", "old test"]
+    assert "nats a token from its parent's distributions" in unescape(page.divergence.answer.value)
+    assert page.unseen.frame[["side", "counted"]].to_numpy().tolist() == [
+        [side, counted] for side in ("source", "target") for counted in ("tokens", "types")
+    ]
     source = page.moved.frame
     page.side.value = "target"
     assert not page.moved.frame.equals(source)
@@ -102,5 +108,8 @@ def test_sentences_packed_with_the_run_stand_for_its_text(lineage, tmp_path):
     assert told(page) == ""
     assert "BLEU on child (packed dev) (95 %: " in page.answer.value
     assert "at least twice as likely" in page.words.answer.value
+    page = unfolded(page)
+    assert page.divergence.frame["run"].tolist() == ["child (packed dev)"]
+    assert "The training texts of both runs are not here" in page.unseen.answer.value
     page.search.click()
     assert page.found.frame["sentences"].tolist() == [20, 20]

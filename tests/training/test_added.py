@@ -11,6 +11,7 @@ from support.foreign_folder import write_marian
 from support.foreign_models import m2m, subwords
 from typer.testing import CliRunner
 
+from nmtlab.analysis.dynamics.divergence import divergence
 from nmtlab.analysis.dynamics.weight_change import weight_change
 from nmtlab.analysis.languages.moved_vectors import moved_vectors
 from nmtlab.analysis.lexical.word_changes import word_changes
@@ -159,6 +160,12 @@ def test_what_changed_is_asked_of_the_types_that_both_have(parent, lettered, her
     words = word_changes(run, parent, opened(here, "odd"))
     assert words["attention"].max() < 1e-6
     assert (words["after"] <= words["before"] + 1e-5).all()  # the new letters take a little
+    moved = divergence(run, parent, opened(here, "odd"))
+    assert moved["same"].all()
+    known = words.groupby("line").filter(lambda line: not set("".join(line["word"])) & set("☃ǂǁ"))
+    left = (known["before"] - known["after"]).groupby(known["line"]).sum()  # all types lose the same share of p
+    assert len(left)
+    assert moved.groupby("line")["divergence"].sum()[left.index].to_numpy() == pytest.approx(left.to_numpy(), abs=1e-4)
 
 
 def logits(run: Run, which: str, corpus: ParallelCorpus, here: Workspace) -> tuple[torch.Tensor, torch.Tensor]:

@@ -19,9 +19,11 @@ from nmtlab.analysis.comparison.words import (
     word_accuracy_finding,
     word_matches,
 )
+from nmtlab.analysis.dynamics.divergence import DIVERGENCE, divergence_figure, divergence_finding, mean_divergence
 from nmtlab.analysis.dynamics.weight_change import WEIGHT_CHANGE
 from nmtlab.analysis.languages.moved_vectors import MOVED_VECTORS
 from nmtlab.analysis.lexical.embedding_norms import NORMS_BY_FREQUENCY
+from nmtlab.analysis.lexical.unseen_words import UNSEEN_WORDS
 from nmtlab.analysis.lexical.word_changes import FEW, WORD_CHANGES
 from nmtlab.analysis.search.calibration import CALIBRATION
 from nmtlab.analysis.search.search_errors import SEARCH_ERRORS, error_rates
@@ -39,6 +41,7 @@ from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import CorpusError, RunError
+from nmtlab.figures.theme import with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import number
 from nmtlab.grids.results.score_differences import score_differences
@@ -57,6 +60,7 @@ PAGE = About(
 
 _NONE = "No run here went on from another: train one with 'nmtlab train CORPUS --from RUN'."
 _NO_TEXT = "Neither the text that the run went on with nor its parent's is here."
+_NO_TRAINING_TEXT = "The training texts of both runs are not here: their words cannot be counted."
 _SEARCHED = 20
 _METRICS = ("BLEU", "chrF")
 
@@ -82,6 +86,12 @@ class ChangedPage(Page):
             ("runs",),
             "Words that gained and lost most over the text",
         )
+        self.divergence = ViewSection(
+            self._divergence, ("runs",), "KL divergence from the parent, in nats a token", 3, shown=_by_text
+        )
+        self.unseen = ViewSection(
+            self._unseen, ("runs",), "Shares of unseen words", 3, missing=lambda: _NO_TRAINING_TEXT * bool(self._both)
+        )
         self.calibration = ViewSection(
             lambda: self._on_new(CALIBRATION, self._both), ("runs",), "Calibration errors", shown=errors_in_words
         )
@@ -105,6 +115,8 @@ class ChangedPage(Page):
             Fold("modules", "Which modules changed most, in numbers?", self.modules.table),
             Fold("words", "Which words became likelier, and where did attention move?",
                  self.words.chart, self.words.table),
+            Fold("divergence", "How far did its predictions move, on each text?", self.divergence),
+            Fold("unseen", "Which words of the new text had its parent never seen?", self.unseen),
             Fold("vectors", "Whose vectors and neighbours moved most?", self.side, self.moved),
             Fold("norms", "Do norms still follow frequency?", self.norms),
             Fold("frequency", "Which words are right, by how often they are in the new text?", self.accuracy),
@@ -197,6 +209,27 @@ class ChangedPage(Page):
         of = f"{FEW} sentences of {new.name}, at most"
         return view_of(analysis, runs, of, corpus=new.corpus, split=new.split, sample=FEW)
 
+    def _divergence(self) -> View | None:
+        if not self._texts or unmet(child := self._both[1], DIVERGENCE.needs):
+            return None
+        found = [
+            DIVERGENCE.of(child, parent=self._both[0], corpus=text.corpus, split=text.split, sample=FEW).assign(
+                run=text.name
+            )
+            for text in self._texts
+        ]
+        table = pd.concat(found, ignore_index=True)
+        figure = with_subtitle(divergence_figure(table), f"{child.label}, at most {FEW} sentences of each text")
+        return View(mean_divergence(table), figure, finding=divergence_finding(table))
+
+    def _unseen(self) -> View | None:
+        if (new := self._new) is None or new.packed:
+            return None
+        try:
+            return view_of(UNSEEN_WORDS, self._both[1:], f"{new.name}", corpus=new.corpus)
+        except CorpusError:
+            return None  # the parent's text is not here
+
     def _norms(self) -> View | None:
         return view_of(NORMS_BY_FREQUENCY, self._both)
 
@@ -243,6 +276,10 @@ def _difference(scores: pd.DataFrame) -> str:
         return f"as many BLEU as before on {child.text}"
     ends = " to ".join(number(end, 1, sign=True) for end in (child.low, child.high))
     return f"{number(child.difference, 1, sign=True)} BLEU on {child.text} (95 %: {ends})"
+
+
+def _by_text(table: pd.DataFrame) -> pd.DataFrame:
+    return table.rename(columns={"run": "text", "divergence": "mean", "same": "same most probable token"})
 
 
 def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
