@@ -20,6 +20,7 @@ from nmtlab.cli.options import (
     Target,
     Threads,
     check_belongs,
+    check_unsearched,
     open_text,
     run_recipe,
     sentence_bar,
@@ -163,6 +164,7 @@ def evaluate(
         if any(others) or split != "test" or Path(run).is_file():
             remedy = "leave out file, corpus, split, references, scores, beam and --all-directions"
             raise NmtlabError("--contrast: scores a run on the pairs of its file", remedy)
+        check_unsearched("--contrast", "given translations are scored without a search", set_)
         _print_contrast(run, contrast, source, target, set_, threads, json)
         return
     asked = Asked(ter, spbleu, segment_scores or [], lower_is_better or [])

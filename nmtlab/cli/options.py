@@ -127,16 +127,16 @@ def _unread(field: str, recipe: Recipe) -> str:
     return "" if score in needed else f"{field} is of the score {' or '.join(needed)}, not of {score}"
 
 
-def check_sampled(settings: list[str] | None, beam: int | None) -> None:
-    """Refuse settings of a search when translations are sampled: a beam, what it prunes and what it maximises.
+def check_unsearched(option: str, why: str, settings: list[str] | None, beam: int | None = None) -> None:
+    """Refuse settings of a search with an option that needs none: a beam, what it prunes and what it maximises.
 
     Raises:
-        NmtlabError: there is one.
+        NmtlabError: there is one; the message says `why` the option needs none.
     """
     asked = [f"--beam {beam}"] if beam else []
     asked += [f"--set {setting}" for field, setting in _search_fields(settings).items() if field in _OF_BEAMS]
     if asked:
-        raise NmtlabError(f"{asked[0]} and --samples: samples are drawn without a beam and a score", "leave one out")
+        raise NmtlabError(f"{asked[0]} and {option}: {why}", "leave one out")
 
 
 def say_overlap(run: Run, corpus: ParallelCorpus, split: str) -> None:

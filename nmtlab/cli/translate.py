@@ -15,8 +15,8 @@ from nmtlab.cli.options import (
     Set,
     Threads,
     check_belongs,
-    check_sampled,
     check_sampling,
+    check_unsearched,
     read_text,
     run_recipe,
     sentence_bar,
@@ -191,7 +191,7 @@ def translate(
     _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best)
     check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
     if samples:
-        check_sampled(set_, beam)
+        check_unsearched("--samples", "samples are drawn without a beam and a score", set_, beam)
     if mbr and n_best > samples:
         raise NmtlabError(f"--n-best {n_best} is more than the samples, {samples}", f"give --samples {n_best} or more")
     if mbr and samples > _MOST_COMPARED:

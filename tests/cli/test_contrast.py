@@ -87,5 +87,10 @@ def test_a_line_that_is_no_pair_is_named(nmtlab, pairs, line, problem):
 def test_an_empty_file_and_other_texts_are_refused(nmtlab, pairs):
     for others in (("--corpus", "tiny"), ("--beam", 3), ("--ter",), ("--spbleu",)):
         assert "leave out" in nmtlab("evaluate", "whole", "--contrast", pairs, *others).err
+    said = nmtlab("evaluate", "whole", "--contrast", pairs, "--set", "search.beam_size=3")
+    assert (said.code, "--set search.beam_size=3 and --contrast: given translations are scored" in said.err) == (
+        2,
+        True,
+    )
     pairs.write_text("")
     assert "empty" in nmtlab("evaluate", "whole", "--contrast", pairs).err
