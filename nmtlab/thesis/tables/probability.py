@@ -54,7 +54,8 @@ RISK = Table(
         _continued("self-critical", risk="gleu", **_SELF_CRITICAL),
     ),
     metrics=(
-        "test-bleu", "test-chrf", "bleu-log-prob-4", "bleu-log-prob-100", "length-log-prob-4", "empty-global-best",
+        "test-bleu", "test-chrf", "bleu-log-prob-4", "bleu-log-prob-100", "length-log-prob-4", "empty-log-prob-100",
+        "empty-global-best",
     ),
     baseline=CE_CONTINUED.name,
     changes=SIZES,
