@@ -14,9 +14,10 @@ from nmtlab.analysis.access.needs import DECODING, END
 from nmtlab.models.interface import encoded, on_device, output_index
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
-from nmtlab.search.forced import forced_steps, paired_batches
+from nmtlab.search.forced import forced_steps
 from nmtlab.systems import open_model
 from nmtlab.text.batching.batch import batch_of
+from nmtlab.text.batching.batches import pad
 from nmtlab.training.objective import sentence_log_probs
 
 
@@ -33,14 +34,13 @@ def readings(run: Run, source: str, target: str, machine: MachineSettings | None
     """
     system = open_model(run, machine=machine)
     model = deepcopy(system.model).double()
-    sides = system.pipeline.source_ids(source), system.pipeline.encode_target([target])[0]
-    ((_, ids, wanted),) = paired_batches(model.device, *([side] for side in sides), batch_tokens=1)
+    ids = pad([system.pipeline.source_ids(source)]), pad(system.pipeline.encode_target([target]))
+    pair = on_device(batch_of(*ids), model.device)
     with torch.inference_mode():
-        steps = [*forced_steps(model, encoded(model, ids), wanted, record=False)]
-        pair = on_device(batch_of(ids.cpu().numpy(), wanted.cpu().numpy()), model.device)
+        steps = [*forced_steps(model, encoded(model, pair.source), pair.target, record=False)]
         sampled = sentence_log_probs(model, pair)
     log_probs = torch.cat([step.log_probs[0] for step in steps])  # (|y|, types)
-    columns = output_index(steps[0].state.output_ids, wanted[0])
+    columns = output_index(steps[0].state.output_ids, pair.target[0])
     tokens, given = log_probs.gather(1, columns[:, None]), one_hot(columns, log_probs.shape[1]).double()
     found = {
         ("sum of the tokens' losses", "36"): -tokens.sum(),
