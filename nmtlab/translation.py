@@ -12,7 +12,7 @@ import torch
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.device import in_parallel
 from nmtlab.errors import NmtlabError, RecipeError, RunError
-from nmtlab.evaluation.expected_utility import expected_chrf
+from nmtlab.evaluation.expected_utility import expected_utility, pairwise_chrf
 from nmtlab.models.interface import Searchable, SourceIds
 from nmtlab.recipe.search import SearchSettings
 from nmtlab.search.attention import word_attention
@@ -370,16 +370,19 @@ class Translator(Generic[ModelT]):
         ]
 
 
-def least_risk(samples: Translation, n_best: int = 1) -> Translation:
-    """Return the distinct samples with the highest expected chrF, which becomes their score, best first.
+def least_risk(
+    samples: Translation, n_best: int = 1, pairwise: Callable[[Sequence[str]], np.ndarray] = pairwise_chrf
+) -> Translation:
+    """Return the distinct samples with the highest expected utility, which becomes their score, best first.
 
     Args:
         samples: sampled translations of a line; a blank line stays blank.
         n_best: how many to return, at most.
+        pairwise: as of `expected_utility`.
     """
     if not samples.hypotheses:
         return samples
-    expected = expected_chrf(samples.texts)
+    expected = expected_utility(samples.texts, pairwise)
     _, first = np.unique(np.array(samples.texts, dtype=object), return_index=True)
     best = sorted(first, key=lambda place: (-expected[place], place))[:n_best]
     return Translation(

@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 _MOST_COMPARED = 1000  # samples: their scores with each other are a few matrices of this size
 
-_printed, _sampling, _grouping, _ensemble, _engine = (
-    partial(typer.Option, rich_help_panel=title)
-    for title in ("What is printed", "Sampling", "Diverse beam search", "Ensembles", "Engine")
+_printed, _searching, _engine = (
+    partial(typer.Option, rich_help_panel=title) for title in ("What is printed", "Other searches", "Engine")
 )
 
 
@@ -57,94 +56,90 @@ def translate(
     ] = "",
     beam: Beam = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations per line, best first.")] = 1,
-    prefix: Annotated[Path | None, typer.Option(help="File of target prefixes, one line per line of the text.")] = None,
+    prefix: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Beginning of each translation, one a line.")
+    ] = None,
     must: Annotated[
         Path | None,
-        typer.Option(
-            help="File of words or phrases that must occur, separated by tabs, one line per line of the text."
-        ),
+        typer.Option(metavar="FILE", help="Phrases that must occur, separated by tabs."),
     ] = None,
     length_bin: Annotated[
         int | None,
-        typer.Option(min=0, help="Length token, from 0, the shortest, of a run that has some.", show_default=False),
+        typer.Option(min=0, help="Length token, from 0, the shortest, if it has some.", show_default=False),
     ] = None,
     also_source: Annotated[
         list[Path] | None,
         typer.Option(
             "--also-source",
             metavar="FILE",
-            help="Text in the next source language, one line per line of the text, of a run of several; a blank line "
-            "is a missing sentence; repeatable.",
+            help="Text in the next of several source languages.",
         ),
     ] = None,
     documents: Annotated[
         Path | None,
         typer.Option(
-            help="File of the id of the document of each line, for a run that reads each sentence after the one before "
-            "it. (default: the text is one document)",
+            metavar="FILE",
+            help="Id of each line's document, if read in context.",
             show_default=False,
         ),
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="Use the last checkpoint instead of the best.")] = False,
     set_: Set = None,
     threads: Threads = None,
-    scores: Annotated[
-        bool, _printed("--scores", help="Print line number, score and log-probability before each, tab-separated.")
-    ] = False,
+    scores: Annotated[bool, _printed("--scores", help="Line number, score, log-probability before each.")] = False,
     alignments: Annotated[
         AlignedBy | None,
         _printed(
-            help="Print links of words after each, tab-separated, as 0-0 1-2: by the highest attention, or by an "
-            "aligner trained on the run's corpus.",
+            help="Word links after each, as 0-0 1-2.",
             show_default=False,
         ),
     ] = None,
     as_json: Annotated[
         bool,
-        _printed("--json", help="Print a JSON object for each line instead; the book's reference explains its fields."),
+        _printed("--json", help="JSON, as the book's reference explains it."),
     ] = False,
     token_scores: Annotated[
-        bool, _printed("--token-scores", help="Add log-probability and entropy of each token to the JSON.")
+        bool, _printed("--token-scores", help="Probability and entropy of each token in JSON.")
     ] = False,
-    top: Annotated[int, _printed(min=0, help="Add as many of the most probable tokens in the place of each.")] = 0,
+    top: Annotated[int, _printed(min=0, show_default=False, help="As many likely tokens for each place in JSON.")] = 0,
     samples: Annotated[
-        int, _sampling(min=0, max=10_000, help="Translations to sample per line, instead of searching.")
+        int, _searching(min=0, max=10_000, metavar="N", show_default=False, help="Sample N translations per line.")
     ] = 0,
-    temperature: Annotated[float | None, _sampling(help="Temperature of sampling. (default: 1)")] = None,
+    temperature: Annotated[float | None, _searching(metavar="T", help="Temperature of sampling. (default: 1)")] = None,
     top_k: Annotated[
-        int | None, _sampling(min=1, help="Sample only from the k most probable tokens. (default: all)")
+        int | None, _searching(min=1, metavar="K", help="Sample from the K likeliest tokens alone.")
     ] = None,
     top_p: Annotated[
-        float | None,
-        _sampling(help="Nucleus sampling: only the most probable tokens with this total probability. (default: 1)"),
+        float | None, _searching(metavar="P", help="Sample from the likeliest that have P together.")
     ] = None,
-    seed: Annotated[int | None, _sampling(min=0, help="Seed of sampling. (default: 1)")] = None,
+    seed: Annotated[int | None, _searching(min=0, metavar="N", help="Seed of sampling. (default: 1)")] = None,
     mbr: Annotated[
-        bool,
-        _sampling(
-            "--mbr",
-            help="Print only the sample with the highest expected chrF (minimum Bayes risk), or --n-best of them.",
+        Literal["chrf", "bleu"] | None,
+        _searching(
+            help="Choose samples by their expected chrF or BLEU.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     groups: Annotated[
-        int, _grouping(min=0, max=100, help="Groups of diverse beam search; prints the best translation of each.")
+        int,
+        _searching(min=0, max=100, metavar="N", show_default=False, help="The best of each group of a diverse beam."),
     ] = 0,
     strength: Annotated[
-        float | None, _grouping(min=0, max=1e6, help="Strength of the diversity penalty between groups. (default: 0.5)")
+        float | None,
+        _searching(min=0, max=1e6, metavar="X", help="Penalty of likeness between groups. (default: 0.5)"),
     ] = None,
     with_: Annotated[
         list[str] | None,
-        _ensemble("--with", metavar="RUN", help="Also translate with this run, as an ensemble; repeatable."),
+        _searching("--with", metavar="RUN", help="A further run of an ensemble; repeatable."),
     ] = None,
     mean: Annotated[
         Literal["arithmetic", "geometric"] | None,
-        _ensemble(help="Mean of the probabilities of an ensemble's runs. (default: arithmetic)", show_default=False),
+        _searching(help="Mean of an ensemble. (default: arithmetic)", show_default=False),
     ] = None,
     engine: Annotated[
         AskedEngine,
         _engine(
-            help="Inference engine; auto is ctranslate2 where it finds the same text sooner, as in greedy search of a "
-            "Transformer on a CPU, else nmtlab."
+            help="auto: ctranslate2 where it finds the same sooner.",
         ),
     ] = "auto",
     precision: Annotated[
@@ -156,17 +151,13 @@ def translate(
 
     A run of several languages translates in the direction of its first corpus, or --from any language that it reads
     --to any that it writes, even if it was never trained on the two together.
-
-    CTranslate2 finds the same greedy translations. Its beam search stops at as many finished hypotheses as the beam is
-    wide, so it may miss some that nmtlab finds; their scores are the same. The model is converted for it once, and kept
-    with the run.
     """
     also = also_source or []
     ways: dict[str, object] = {
         "--prefix": prefix, "--must": must, "--samples": samples, "--groups": groups, "--with": with_,
     }  # fmt: skip
     drawing = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
-    check_belongs("--samples", samples, drawing | {"--mbr": mbr or None})
+    check_belongs("--samples", samples, drawing | {"--mbr": mbr})
     check_belongs("--groups", groups, {"--strength": strength})
     check_belongs("--with", with_, {"--mean": mean})
     check_belongs("--engine ctranslate2", engine == "ctranslate2", {"--precision": precision})
@@ -204,6 +195,8 @@ def translate(
     read = _as_read(opened, lines, documents)
     which: Which = "last" if last else "best"
 
+    from nmtlab.evaluation.expected_utility import pairwise_bleu, pairwise_chrf
+    from nmtlab.evaluation.scores import bleu_words, default_tokenizer
     from nmtlab.interchange.engine import choose_engine
     from nmtlab.interchange.served import open_served
     from nmtlab.search.searches import Diverse, Sample  # after the names are checked: it loads torch
@@ -233,7 +226,12 @@ def translate(
     with sentence_bar(len(lines)) as bar:
         found = system.translate(read, n_best, on_progress=bar.update, **more)
     if mbr:
-        found = [least_risk(drawn, n_best) for drawn in found]
+        pairwise = (
+            partial(pairwise_bleu, split=bleu_words(default_tokenizer(opened.direction[1])))
+            if mbr == "bleu"
+            else pairwise_chrf
+        )
+        found = [least_risk(drawn, n_best, pairwise) for drawn in found]
     if system.pipeline.left_out:
         print(system.pipeline.left_out, file=sys.stderr)
     if missing := opened.recipe.corpus.also_sources[len(also) :]:

@@ -2,13 +2,15 @@
 
 import re
 import shutil
+from functools import partial
 
 import pytest
 from support.packed import link_packed
 
 from nmtlab.cli.options import run_recipe
 from nmtlab.errors import RecipeError
-from nmtlab.evaluation.expected_utility import expected_chrf
+from nmtlab.evaluation.expected_utility import expected_utility, pairwise_bleu, pairwise_chrf
+from nmtlab.evaluation.scores import bleu_words
 from nmtlab.recipe import SearchSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_ensemble, open_system
@@ -120,16 +122,24 @@ def test_batches_do_not_change_what_is_drawn(nmtlab):
     assert drawn("--set", "search.batch_tokens=4") == drawn()
 
 
-def test_minimum_bayes_risk_prints_the_sample_with_the_highest_expected_chrf(nmtlab):
-    rows = nmtlab("translate", "whole", "--samples", 6, "--mbr", "--n-best", 2, "--scores", stdin=TEXT).out.splitlines()
-    drawn = nmtlab("translate", "whole", "--samples", 6, stdin=TEXT).out.splitlines()
+@pytest.mark.parametrize("utility", ["chrf", "bleu"])
+def test_minimum_bayes_risk_prints_the_sample_with_the_highest_expected_score(nmtlab, utility):
+    asked = "translate", "whole", "--samples", 6
+    rows = nmtlab(*asked, "--mbr", utility, "--n-best", 2, "--scores", stdin=TEXT).out.splitlines()
+    drawn = nmtlab(*asked, stdin=TEXT).out.splitlines()
+    pairwise = pairwise_chrf if utility == "chrf" else partial(pairwise_bleu, split=bleu_words())
     for number, samples in ((1, drawn[:6]), (3, drawn[7:])):
-        expected = dict(zip(samples, expected_chrf(samples), strict=True))
+        expected = dict(zip(samples, expected_utility(samples, pairwise), strict=True))
         found = {row.split("\t")[3]: float(row.split("\t")[1]) for row in rows if row.startswith(f"{number}\t")}
         best = sorted(expected, key=expected.__getitem__, reverse=True)[:2]
         assert sorted(found.values()) == pytest.approx(sorted(expected[text] for text in best), abs=1e-4)
         assert all(found[text] == pytest.approx(expected[text], abs=1e-4) for text in found)
     assert "2\t0.0000\t0.0000\t" in rows  # the blank line stays blank
+
+
+def test_its_help_fits_on_a_screen(nmtlab, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert len(nmtlab("translate", "--help").out.splitlines()) <= 55
 
 
 def test_groups_of_a_beam_say_different_things_and_the_first_is_the_beams(nmtlab):
@@ -160,11 +170,14 @@ def test_an_ensemble_translates_with_all_its_runs(nmtlab, data, learned, mean):
         (["--with", "nobody"], "nobody"),
         (["--top-k", "3"], "--top-k: belongs to --samples; add --samples, or leave it out"),
         (["--seed", "3"], "--seed: belongs to --samples"),
-        (["--mbr"], "--mbr: belongs to --samples"),
-        (["--mbr", "--samples", "2000"], "--mbr: compares at most 1,000 samples"),
+        (["--mbr", "chrf"], "--mbr: belongs to --samples"),
+        (["--mbr", "bleu", "--samples", "2000"], "--mbr: compares at most 1,000 samples"),
         (["--strength", "1"], "--strength: belongs to --groups"),
         (["--mean", "geometric"], "--mean: belongs to --with"),
-        (["--mbr", "--samples", "3", "--n-best", "10"], "--n-best 10 is more than the samples, 3; give --samples 10"),
+        (
+            ["--mbr", "bleu", "--samples", "3", "--n-best", "10"],
+            "--n-best 10 is more than the samples, 3; give --samples 10",
+        ),
         (["--samples", "2", "--beam", "7"], "--beam 7 and --samples: samples are drawn without a beam and a score"),
         (["--samples", "2", "--set", "search.alpha=1"], "--set search.alpha=1 and --samples: samples are drawn"),
         (["--set", "search.gamma=1"], "gamma is of the score word-reward or bounded-reward, not of length-normalised"),

@@ -75,8 +75,10 @@ def test_a_second_run_and_a_language_model_are_features_once_they_are_chosen(pag
     assert page.weights["second"].layout.display == page.second.layout.display == "none"
     page.runs.table.choose(["whole", "other"])
     page.text.value = "tiny dev"
+    assert "Rank correlation" not in page.answer.value
     page.second.value = "other"
     assert "second log p(y|x)" in page.candidates.frame
+    assert "how near second log p(y|x) is to it" in page.answer.value
     page.model.value = True
     assert page.weights["second"].layout.display == page.weights["language-model"].layout.display == ""
     shown = page.candidates.frame

@@ -9,6 +9,7 @@ import ipywidgets as widgets
 from nmtlab.analysis.access.findings import legible
 from nmtlab.analysis.access.needs import ALONE, DECODING
 from nmtlab.analysis.access.texts import corpus_of
+from nmtlab.analysis.comparison.second_opinion import SECOND_OPINION, opinions, opinions_finding
 from nmtlab.analysis.search.length_scores import LENGTH_SCORES, length_scores_figure
 from nmtlab.analysis.search.n_best import (
     N_BEST,
@@ -54,7 +55,7 @@ PAGE = About(
     question="How much better could the translations be that a search already finds, if they were ranked otherwise?",
     name="reranking",
     needs=(*DECODING, ALONE),
-    illustrates=(RERANKED,),
+    illustrates=(RERANKED, SECOND_OPINION),
 )
 
 FIRST = ("small-tr-en.fixnorm-lex.s1",)
@@ -231,7 +232,8 @@ class RerankingPage(Page):
     def _score(self) -> None:
         if self._lists:
             found = scores_of_orders(self._lists, self._used)
-            self.answer.say(reranking_finding(found, self._used))
+            said = reranking_finding(found, self._used), opinions_finding(opinions(self._lists))
+            self.answer.say(" ".join(filter(None, said)))
             self.chart.show(with_subtitle(orders_figure(found), self._about))
         elif self._run:
             self.answer.say(f"Being computed: a beam finds {_SIZE} candidates of each of {_SAMPLE} sentences.")

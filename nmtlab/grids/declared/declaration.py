@@ -46,6 +46,7 @@ class Column:
         base: the system from whose training, with the same seed if it has one, this one starts; None for none.
         teacher: the system from whose training, with the same seed if it has one, this one learns; None for none.
         distillation: what it learns of its teacher.
+        after: the system whose trainings, of all seeds, are there before it is measured, as it is compared with them.
         label: what it is called where a person sees it; its name if empty.
         kind: what it is, whatever the texts that it is trained on, among systems on several sets of texts.
         caveat: what it lacks, compared with the system of that name in the published table.
@@ -62,6 +63,7 @@ class Column:
     base: "Column | None" = None
     teacher: "Column | None" = None
     distillation: Distillation = "sequence"
+    after: "Column | None" = None
     label: str = ""
     kind: str = ""
     caveat: str = ""

@@ -49,9 +49,9 @@ T = TypeVar("T")
 
 
 class Need(NamedTuple):
-    """A training that another one needs, and what for: weights, translations, probabilities, or as a part."""
+    """A training that another one needs, and what for: weights, translations, probabilities, or to be compared with."""
 
-    role: Literal["parent", "translator", "teacher", "member"]
+    role: Literal["parent", "translator", "teacher", "compared"]
     cell: "Cell"
 
 
@@ -275,6 +275,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
     label += f".from-{system.base.name}" if system.base and scale == GRID else ""
     teachers = list(_cells(table, scale, row, setup, system.teacher)) if system.teacher else []
     label += f".{system.distillation}-{teachers[0].label}" if teachers else ""
+    before = [Need("compared", _only_trained(one)) for one in _after(table, scale, row, setup, system)]
     makers = [(made, _makers(made, table, scale, row, setup)) for made in texts.made]
     splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
     for seed in (row.seeds or table.seeds[scale]) if system.seeded else (None,):
@@ -291,6 +292,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
             seed=seed,
             more=tuple(more),
             scored=(setup.tested or setup.corpus,),
+            needs=tuple(before),
         )
         if system.base:
             bases = _cells(table, scale, row, setup, system.base)
@@ -313,6 +315,11 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
 def _of_seed(seed: int | None, cells: Iterable[Cell]) -> Cell:
     """Return the cell with a seed, or the one that stands for every seed."""
     return next(cell for cell in cells if cell.seed in (None, seed))
+
+
+def _after(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -> Iterator[Cell]:
+    """Return the trainings, one per seed, with which a system is compared, if any."""
+    return _cells(table, scale, row, setup, system.after) if system.after else iter(())
 
 
 def _only_trained(cell: Cell) -> Cell:

@@ -1,15 +1,17 @@
-"""What a model does with its probability: trained for a score, calibrated, and sampled (survey 7.7, 10.1; thesis 4.1).
+"""What a model does with its probability: trained for a score, calibrated, sampled, and judged by another (survey 7.5,
+7.7, 10.1; thesis 4.1).
 
 Does training for a score make the global best less often empty, or only hide that from the beam? Is the end of a
-sentence worse calibrated with less text? Does minimum Bayes risk do without length normalisation? The systems with all
-of the text are those of the table `search-errors`, and of `length-planning`.
+sentence worse calibrated with less text? Does minimum Bayes risk do without length normalisation? Does the disagreement
+of two directions tell which translations are wrong? The systems with all of the text are those of the table
+`search-errors`, and of `length-planning`.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from nmtlab.grids.declared.corpora import Corpus, FirstPairs
-from nmtlab.grids.declared.declaration import Changes, Column, Row, Scale, Setup, Table, Texts
+from nmtlab.grids.declared.declaration import SEEDS, Changes, Column, Row, Scale, Setup, Table, Texts
 from nmtlab.grids.declared.whole_corpora import ExternalCorpus
 from nmtlab.thesis.tables.empty_translations import NO_SMOOTHING
 from nmtlab.thesis.tables.length_planning import PLANNED
@@ -52,7 +54,8 @@ RISK = Table(
         _continued("self-critical", risk="gleu", **_SELF_CRITICAL),
     ),
     metrics=(
-        "test-bleu", "test-chrf", "bleu-log-prob-4", "bleu-log-prob-100", "length-log-prob-4", "empty-global-best",
+        "test-bleu", "test-chrf", "bleu-log-prob-4", "bleu-log-prob-100", "length-log-prob-4", "empty-log-prob-100",
+        "empty-global-best",
     ),
     baseline=CE_CONTINUED.name,
     changes=SIZES,
@@ -113,5 +116,23 @@ MBR = Table(
         "bleu-log-prob-100",
     ),
     changes=SIZES,
+    published=False,
+)  # fmt: skip
+
+BACKWARDS = replace(PRE_FIX_SCALE, name="right to left", changes={"text.reversed_target": True}, after=PRE_FIX_SCALE)
+
+RIGHT_TO_LEFT = Table(
+    name="right-to-left",
+    title="A second opinion on translations: from right to left, against another seed",
+    subject="search",
+    rows=(DE_EN, GL_EN, QAA_EN),
+    columns=(PRE_FIX_SCALE, BACKWARDS),
+    metrics=(
+        "test-bleu", "reranked-alone-bleu", "reranked-by-seed-bleu", "reranked-by-direction-bleu", "rho-log-prob",
+        "rho-from-seed", "rho-from-direction",
+    ),
+    baseline=PRE_FIX_SCALE.name,
+    changes=SIZES,
+    seeds={**SEEDS, "thesis": (1, 2)},
     published=False,
 )  # fmt: skip
