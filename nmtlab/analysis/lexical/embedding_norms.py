@@ -19,7 +19,7 @@ from nmtlab.figures.words import listed, number
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.text.segmentation.vocabulary import SPECIALS
 
 QUANTITIES = ("norm", "used_norm", "bias")
 

@@ -47,8 +47,8 @@ def reach(run: Run, source: str) -> pd.DataFrame:
     """Return which source tokens each state of the encoder has read in a sentence, and how much they count.
 
     Returns:
-        A row for each two tokens, in the form of `weights.attention`: `target_` is the place of the state, `source_` the
-        token without a vector; `weight` is the share of the change by this token in the changes by all of them.
+        A row for each two tokens, in the form of `weights.attention`: `target_` is the place of the state, `source_`
+        the token without a vector; `weight` is the share of the change by this token in the changes by all of them.
 
     Raises:
         CorpusError: the sentence is blank.
