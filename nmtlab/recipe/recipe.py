@@ -247,7 +247,8 @@ def _unknown_field(field: str, where: str, family: str = "transformer") -> Recip
         remedy = "choose one of " + ", ".join(["about", *sections])
     owners = [kind for kind, fields in _families().items() if section == "model" and name in fields.model_fields]
     if owners and not homes:
-        remedy = f"only models of family {' and '.join(owners)} have it, and this one is of family {family}"
+        named = " and ".join(filter(None, [", ".join(owners[:-1]), owners[-1]]))
+        remedy = f"only models of family {named} have it, and this one is of family {family}"
     return RecipeError(f"{where}: {field}: no such field", remedy)
 
 

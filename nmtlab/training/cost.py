@@ -47,7 +47,7 @@ and rounded up by a tenth).
 _HALF = 0.55
 """Share of that memory, and of that for the logits, with products in bf16 (measured, and rounded up)."""
 
-_MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
+_MOMENTS = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0, "nesterov": 1}
 """Numbers that an optimiser keeps for each weight."""
 
 _TAUGHT = 5

@@ -23,6 +23,8 @@ def optimiser_for(
         return torch.optim.Adadelta(parameters, rho=0.95, eps=1e-6), ("square_avg", "acc_delta")
     if settings.optimiser == "sgd":
         return torch.optim.SGD(parameters), ()
+    if settings.optimiser == "nesterov":
+        return torch.optim.SGD(parameters, momentum=0.99, nesterov=True), ("momentum_buffer",)
     kind = torch.optim.AdamW if settings.optimiser == "adamw" else torch.optim.Adam
     betas = settings.adam_beta1, settings.adam_beta2
     made = kind(parameters, betas=betas, eps=1e-8, weight_decay=settings.weight_decay, fused=True)

@@ -29,6 +29,7 @@ from nmtlab.analysis.lexical.embedding_norms import (
     spearman,
     word_norms,
 )
+from nmtlab.analysis.states.projection import WORD_PROJECTION
 from nmtlab.errors import RunError
 from nmtlab.figures.marks import Token, outlines, shows_word, token_at
 from nmtlab.figures.theme import plain
@@ -166,6 +167,15 @@ def test_the_norms_of_a_run_are_those_of_its_model(trained, tiny_corpus):
     assert set(frame["word"]) == {word for line in tiny_corpus.lines("train", "en") for word in line.split()}
     rows = model.embeddings()["output"][torch.tensor(frame["id"].to_numpy())]
     assert frame["norm"].to_numpy() == pytest.approx(rows.norm(dim=1).detach().numpy())
+
+
+def test_the_norms_of_a_run_of_several_sources_are_those_of_its_model(editor):
+    frame, model = word_norms(editor.run), open_system(editor.run).model
+    rows = model.embeddings()["output"][torch.tensor(frame["id"].to_numpy())]
+    assert frame["norm"].to_numpy() == pytest.approx(rows.norm(dim=1).detach().numpy())
+    assert frame["used_norm"].to_numpy() == pytest.approx(frame["norm"].to_numpy())
+    assert frame["bias"].notna().all()
+    assert len(WORD_PROJECTION.of(editor.run)) == len(frame)
 
 
 def test_a_run_with_neither_weights_nor_lengths_is_refused(trained, tmp_path):

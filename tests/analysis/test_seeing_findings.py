@@ -36,6 +36,7 @@ def test_peaks_on_aligned_tokens_and_on_the_first_are_counted(run):
     said = f"fixnorm {on} and {first} of {len(linked)}."
     assert peaks_finding(weights, {"fixnorm": links}).endswith(f"on the first instead: {said}")
     assert contributions_finding(weights, links).startswith("Largest contributions on an aligned token, and")
+    assert peaks_finding(weights, {"fixnorm": []}) == ATTENTION.finding(weights)  # without an alignment
     tokens = weights["target_position"].max()
     assert ATTENTION.finding(weights).startswith("Attention peaks on the first token: fixnorm ")
     assert ATTENTION.finding(weights).endswith(f" of {tokens}.")

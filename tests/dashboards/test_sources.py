@@ -3,6 +3,8 @@
 import shutil
 
 import pytest
+from support.editor import SETTINGS
+from support.unfolded import unfolded
 from typer.testing import CliRunner
 
 from nmtlab.analysis.attention.edits import EDITS, edits_finding, edits_summary
@@ -11,6 +13,8 @@ from nmtlab.analysis.attention.weights import attention
 from nmtlab.cli.main import app
 from nmtlab.dashboards.pages.sources import SourcesPage
 from nmtlab.runs.listing import open_run
+from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.training.setup import train
 from nmtlab.workspace import Workspace
 
 
@@ -116,12 +120,25 @@ def test_where_no_run_is_chosen_nothing_is_left_of_what_was(page):
     assert not any(chart.figure.data for chart in (page.chart, page.maps, page.whole.chart))
 
 
-def test_a_run_with_an_attention_to_each_source_is_left_out_and_said_so(workspace):
-    recipe = workspace.run_folder("editor") / "recipe.toml"
-    recipe.write_text(recipe.read_text().replace('combine = "joint"', 'combine = "separate"'))
-    page = SourcesPage(workspace)
-    assert page.runs.chosen == []
-    assert "an attention to each source" in page.runs._omitted.value
+def test_a_run_with_an_attention_to_each_source_has_its_map_and_says_that_no_share_is_counted(workspace):
+    settings = {**SETTINGS, "model.combine": "separate", "training.max_evaluations": 1}
+    corpus = ParallelCorpus.open(workspace.corpus_folder("edits"), "de", "en")
+    train("apart", open_run("editor", workspace).recipe.with_changes(settings), corpus, workspace)
+    page = unfolded(SourcesPage(workspace))
+    page.runs.table.choose(["apart"])
+    expected = "apart: it has an attention to each source, whose weights add up to 1 in each; choose a run"
+    assert [trace.name for trace in page.maps.figure.data][-1] == "next source"
+    for part in (page.answer, page.whole.answer, page.words.answer, page.edited.answer):
+        assert part.value.startswith(expected)
+    assert not page.chart.figure.data
+    assert page._message.value == ""
+
+
+def test_a_run_that_translates_nothing_says_so_in_place_of_shares(page, monkeypatch):
+    monkeypatch.setattr(SourcesPage, "_found", lambda *_: None)
+    unfolded(page)
+    expected = "editor: no token was translated; choose a run that has learned to translate."
+    assert (page.whole.answer.value, page.words.answer.value) == (expected, expected)
 
 
 def test_without_runs_the_page_says_what_to_do(tmp_path):

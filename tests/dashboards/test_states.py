@@ -106,3 +106,12 @@ def test_without_the_training_text_the_page_says_what_is_missing(here, tmp_path)
     assert "corpus 'tiny'" in page._message.value.replace("&#x27;", "'")
     assert isinstance(page.near.found.frame, pd.DataFrame)
     assert page.near.found.frame.empty
+
+
+def test_what_the_encoder_has_read_of_the_sentence_is_drawn(why):
+    title = why.folds[-1]._head.description
+    assert title == "How far does the encoder see?"
+    (section,) = why.folds[-1].sections
+    assert section.answer.value.startswith("The farthest tokens that a state has read: one ")
+    assert section.chart.figure.data
+    assert why._message.value == ""

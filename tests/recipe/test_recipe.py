@@ -365,7 +365,7 @@ SETTING_ERRORS = {
     "training.select_by=ter": "recipe: training.select_by = 'ter' is not allowed; input should be 'bleu', 'chrf' or "
     "'perplexity'",
     "training.optimiser=lion": "recipe: training.optimiser = 'lion' is not allowed; input should be 'adam', 'adamw', "
-    "'adadelta' or 'sgd'",
+    "'adadelta', 'sgd' or 'nesterov'",
     "training.weight_decay=0.1": "recipe: training: weight_decay is of adamw, not of optimiser 'adam'; leave it out",
     "training.weight_decay=-1": "recipe: training.weight_decay = -1 is not allowed; input should be greater than or",
     "training.adam_beta1=1": "recipe: training.adam_beta1 = 1 is not allowed; input should be less than 1",

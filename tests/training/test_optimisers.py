@@ -46,6 +46,15 @@ def test_sgd_follows_the_gradient():
     np.testing.assert_allclose(after_updates(0.05, optimiser="sgd"), START - 0.05 * GRADIENTS.sum(0), rtol=1e-12)
 
 
+def test_nesterovs_momentum_looks_one_step_ahead():
+    """v = 0.99 v + g, w = w - rate (g + 0.99 v), in a loop."""
+    expected, velocity = START.copy(), 0.0
+    for gradient in GRADIENTS:
+        velocity = 0.99 * velocity + gradient
+        expected = expected - 0.05 * (gradient + 0.99 * velocity)
+    np.testing.assert_allclose(after_updates(0.05, optimiser="nesterov"), expected, rtol=1e-12)
+
+
 def weights(run: Run) -> dict[str, torch.Tensor]:
     return run.checkpoints.weights("last")[0]
 
@@ -77,7 +86,8 @@ def test_an_update_of_sgd_has_the_length_of_the_clipped_gradient(tiny_corpus, ti
 @pytest.mark.parametrize("changes", [
     {"training.optimiser": "adamw", "training.weight_decay": 0.1, "training.adam_beta2": 0.98},
     {"training.optimiser": "sgd", "training.schedule": "constant", "training.learning_rate": 0.1},
-], ids=["adamw", "sgd"])  # fmt: skip
+    {"training.optimiser": "nesterov", "training.schedule": "constant", "training.learning_rate": 0.01},
+], ids=["adamw", "sgd", "nesterov"])  # fmt: skip
 def test_a_stopped_training_resumes_exactly(changes, tiny_corpus, tiny_recipe, workspace):
     recipe = tiny_recipe.with_changes({**changes, "training.max_evaluations": 1})
     whole = train("whole", recipe, tiny_corpus, workspace)

@@ -78,8 +78,16 @@ def source_vectors(system: Translator, *languages: str) -> Tensor:
 @torch.inference_mode()
 def output_vectors(model: TranslationModel) -> Tensor:
     """Return the vectors of the types that a model can produce, (C, D), as its logits' inner products use them."""
-    products = model.inner_products(forced_states(model, [[UNK, EOS]], [[UNK]]))  # the same in every state
+    products = model.inner_products(any_state(model))
     return torch.cat([products[name].rows for name in WORD_TERMS if name in products], dim=1)
+
+
+def any_state(model: Trainable) -> Tensor:
+    """Return a decoder state, (1, E), for what is the same in every state: word vectors and biases."""
+    source = pad([[UNK, EOS]])
+    batch = batch_of(source, pad([[UNK]]), more_sources=(source,) * (model.sources - 1))
+    with torch.inference_mode():
+        return model(on_device(batch, model.device))
 
 
 def scored_ids(model: Trainable, target: list[int]) -> list[int]:

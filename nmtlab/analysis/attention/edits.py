@@ -15,7 +15,7 @@ from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import WEIGHTS, Need, unmet
 from nmtlab.analysis.access.scoring import has_words
 from nmtlab.analysis.access.translations import translations
-from nmtlab.analysis.attention.focus import FOCUS
+from nmtlab.analysis.attention.focus import FOCUS, UNTRANSLATED
 from nmtlab.evaluation import ter_metric
 from nmtlab.figures.theme import BELOW, COLOURS, dressed, plain
 from nmtlab.figures.words import listed
@@ -133,7 +133,7 @@ EDITS = Analysis(
     table=edits_summary,
     figure=edits_figure,
     finding=edits_finding,
-    absent=("no token was translated", "choose a run that has learned to translate"),
+    absent=UNTRANSLATED,
     metrics=(
         Metric(
             "test-ter", "TER after editing (%)", "ratio", "%", "lower", amount="after", of="words", needs=_NEEDS

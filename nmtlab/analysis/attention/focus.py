@@ -44,6 +44,9 @@ _COLUMNS = ("line", "position", "piece", "source", "mass")
 BEFORE = "sentence before"
 """Name of the context as a source."""
 
+UNTRANSLATED = "no token was translated", "choose a run that has learned to translate"
+"""The problem of a run without any, and what to do."""
+
 SEVERAL = Need(
     "one source", "it reads one source", "choose a run with corpus.also_sources or text.context",
     lambda run: bool(run.recipe.corpus.also_sources or run.recipe.text.context),
@@ -259,7 +262,7 @@ FOCUS = Analysis(
     table=focus_shares,
     figure=focus_figure,
     finding=focus_finding,
-    absent=("no token was translated", "choose a run that has learned to translate"),
+    absent=UNTRANSLATED,
     metrics=(
         Metric("from-first", "tokens from the first source (%)", "number", "%", needs=_NEEDS, read=_share_of(0)),
         Metric("from-second", "tokens from the second source (%)", "number", "%", needs=_NEEDS, read=_share_of(1)),

@@ -109,7 +109,7 @@ def peaks_finding(
     """
     if weights.empty:
         return ""
-    parts = []
+    parts, known = [], any(links.values()) if isinstance(links, Mapping) else bool(links)
     for run, rows in weights.groupby("run", sort=False):
         peak = shown_weights(rows, layer, head)[:-1].argmax(axis=1).tolist()
         linked = set(links.get(str(run), ()) if isinstance(links, Mapping) else links)
@@ -117,10 +117,10 @@ def peaks_finding(
         found = {(source, target) for target, source in enumerate(peak) if target in asked}
         first = sum(source == 0 for source, _ in found - linked)
         if asked:
-            parts.append(f"{run} {f'{len(found & linked)} and ' if links else ''}{first} of {len(asked)}")
+            parts.append(f"{run} {f'{len(found & linked)} and ' if known else ''}{first} of {len(asked)}")
     if not parts:  # nothing but ends
         return ""
-    where = "on an aligned token, and on the first instead" if links else "on the first token"
+    where = "on an aligned token, and on the first instead" if known else "on the first token"
     return f"{what} {where}: {listed(parts, '; ')}."
 
 

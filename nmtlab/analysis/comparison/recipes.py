@@ -44,9 +44,9 @@ def _meanings(recipe: Recipe) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as in a recipe's file; of other corpora, their names."""
+    """Return a value as in a recipe's file; of a list, its members, and of other corpora, their names."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
-        return ", ".join(corpus["name"] for corpus in value)
+        return ", ".join(one["name"] if isinstance(one, dict) else str(one) for one in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

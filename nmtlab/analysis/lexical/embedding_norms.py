@@ -12,14 +12,14 @@ from plotly.subplots import make_subplots
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import Metric
 from nmtlab.analysis.access.needs import COUNTS, NEURAL, NORMS
-from nmtlab.analysis.access.opened import RunOrSystem, forced_states, opened, output_vectors
+from nmtlab.analysis.access.opened import RunOrSystem, any_state, opened, output_vectors
 from nmtlab.figures.marks import some_words, with_words
 from nmtlab.figures.theme import SOLID, dressed, log_axis, name_in_lines, plain, readable, see_through, styles
 from nmtlab.figures.words import listed, number
 from nmtlab.interchange.folding import FORBIDDEN
 from nmtlab.runs.run import Run
 from nmtlab.text.segmentation.pipeline import Pipeline
-from nmtlab.text.segmentation.vocabulary import EOS, SPECIALS, UNK
+from nmtlab.text.segmentation.vocabulary import SPECIALS
 
 QUANTITIES = ("norm", "used_norm", "bias")
 
@@ -72,7 +72,7 @@ def word_norms(system: RunOrSystem) -> pd.DataFrame:
         stored = model.embeddings()["output"].norm(dim=1)
         used, bias = (torch.full_like(stored, torch.nan) for _ in range(2))
         used[model.output_ids] = output_vectors(model).norm(dim=1)
-        terms = model.explain(forced_states(model, [[UNK, EOS]], [[UNK]]))  # biases are the same in every state
+        terms = model.explain(any_state(model))
         bias[model.output_ids] = torch.stack([terms[name][0] for name in terms if name.endswith("bias")]).sum(0)
     values = {
         name: tensor.double().cpu().numpy() for name, tensor in zip(QUANTITIES, (stored, used, bias), strict=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.access.analysis import Analysis
-from nmtlab.analysis.access.needs import COUNTS, DECODING, in_direction
+from nmtlab.analysis.access.needs import COUNTS, DECODING, NEURAL, WEIGHTS, in_direction
 from nmtlab.analysis.access.opened import opened, output_vectors
 from nmtlab.analysis.lexical.embedding_norms import spearman
 from nmtlab.analysis.states.token_states import Where, token_states
@@ -179,7 +179,7 @@ def word_projection(run: Run, method: Method = "pca", seed: int = 1) -> pd.DataF
 WORD_PROJECTION = Analysis(
     "How do the output vectors of words lie in the plane?",
     word_projection,
-    needs=(*DECODING, COUNTS),
+    needs=(NEURAL, WEIGHTS, COUNTS),
     version=1,
     columns=("word", "count", "x", "y", "x_share", "y_share"),
     table=projection_table,

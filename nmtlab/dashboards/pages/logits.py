@@ -17,6 +17,7 @@ from nmtlab.analysis.lexical.logits import (
     waterfall_figure,
     with_radius,
 )
+from nmtlab.analysis.states.reach import REACH
 from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
@@ -25,6 +26,7 @@ from nmtlab.dashboards.frame.section import Section
 from nmtlab.dashboards.frame.selection import Line, Selection
 from nmtlab.dashboards.frame.sentences import SentenceChooser
 from nmtlab.dashboards.frame.systems import described_runs, system_of
+from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.parts.state_neighbours import StateNeighbours
 from nmtlab.dashboards.parts.system_menu import SystemMenu
 from nmtlab.dashboards.widgets.chart import Chart
@@ -35,6 +37,7 @@ from nmtlab.dashboards.widgets.work import Work
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.marks import Token
 from nmtlab.figures.theme import readable, with_subtitle
+from nmtlab.figures.view import View
 from nmtlab.figures.words import quoted
 from nmtlab.runs.run import Run
 from nmtlab.workspace import Workspace
@@ -110,6 +113,7 @@ class LogitsPage(Page):
             Fold("errors", "Rare-word errors caused by vector length",
                  row(self.find, self.work), self.finding, self.wrong),
             Fold("states", "Training contexts with the most similar state", self.near),
+            Fold("reach", "How far does the encoder see?", ViewSection(self._reach, pair)),
         ]  # fmt: skip
         rail = [self.runs, self.system, self.sentences, self.position, self.fixed, self.radius]
         super().__init__(PAGE, state, sections, body, rail, self.runs.refresh)
@@ -118,6 +122,15 @@ class LogitsPage(Page):
     def _run(self) -> Run | None:
         """The chosen system in the direction of the chosen text."""
         return self.system.run and self.sentences.directed(self.system.run)
+
+    def _reach(self) -> View | None:
+        """Return what each state of the encoder has read in the sentence, of the systems of its pair of languages."""
+        runs, source = self.sentences.runs, self.sentences.source
+        if not runs or not source:
+            return None
+        view = REACH.view(runs, source=source)
+        with_subtitle(view.figure, described_runs(runs, self.sentences.where.place))
+        return view
 
     def _select_position(self) -> None:
         if place := self.position.value:

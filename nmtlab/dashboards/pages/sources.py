@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.findings import percent
-from nmtlab.analysis.access.needs import unmet
+from nmtlab.analysis.access.needs import ATTENDS, NEURAL, WEIGHTS, unmet
 from nmtlab.analysis.access.texts import read_by
 from nmtlab.analysis.access.translations import more_sources
 from nmtlab.analysis.attention.edits import EDITS, edits_figure, edits_finding, edits_summary
@@ -16,7 +16,9 @@ from nmtlab.analysis.attention.focus import (
     BEFORE,
     FOCUS,
     PUBLISHED,
+    SEVERAL,
     THRESHOLD,
+    UNTRANSLATED,
     focus_figure,
     focus_finding,
     focus_shares,
@@ -52,7 +54,7 @@ PAGE = About(
     title="Several sources",
     question="Which source does each word of a translation come from?",
     name="sources",
-    needs=FOCUS.needs,
+    needs=(NEURAL, ATTENDS, SEVERAL, WEIGHTS),
     most_runs=1,
     illustrates=(FOCUS, EDITS),
 )
@@ -60,7 +62,7 @@ PAGE = About(
 _SAMPLE = 100
 """Sentences of a whole text."""
 _NONE = (
-    "No run here has one attention to several sources: make triplets with 'nmtlab corpus triplets', or join corpora, "
+    "No run here attends to several sources: make triplets with 'nmtlab corpus triplets', or join corpora, "
     "and train with --also-source and --set model.combine=joint or mixture; or train on documents with "
     "--set text.context=1."
 )
@@ -94,15 +96,17 @@ class SourcesPage(Page):
             "runs": self.runs.table, "text": self.text, "line": self.line, "sentence": self.typed, "t": self.threshold,
         }  # fmt: skip
         sentence = ("runs", "text", "line", "sentence")
-        self.whole = ViewSection(self._whole, ("runs", "text", "t"), "Tokens by their source", digits=3)
+        counted, lacks = ("runs", "text", "t"), self._lacking
+        self.whole = ViewSection(self._whole, counted, "Tokens by their source", digits=3, missing=lacks)
         sections = [
             Section(("runs",), (), self._offer),
             Section(("runs", "text"), (), self._limit),
             Section(sentence, (self.maps, self.hint), self._read),
             Section((*sentence, "t"), (self.answer, self.chart), self._draw),
         ]
-        self.words = ViewSection(self._words, ("runs", "text"), "Tokens by their attention to the last source")
-        self.edited = ViewSection(self._edited, ("runs", "text"), "Edits and attention")
+        by_mass, of_text = "Tokens by their attention to the last source", ("runs", "text")
+        self.words = ViewSection(self._words, of_text, by_mass, missing=lacks)
+        self.edited = ViewSection(self._edited, of_text, "Edits and attention", missing=lacks)
         body = [
             self.answer, self.chart, self.maps, self.hint, html(_PUBLISHED, "nmtlab-note"),
             Fold("whole", f"Which source do the tokens of a text's first {_SAMPLE} sentences come from?", self.whole),
@@ -160,7 +164,11 @@ class SourcesPage(Page):
 
     def _draw(self) -> None:
         """Draw the mass on each source, and say how many tokens come from it."""
-        if (run := self.runs.first) and len(self._weights):
+        if (run := self.runs.first) is None or self._weights.empty:
+            return
+        if need := unmet(run, FOCUS.needs):
+            self.answer.say(_said(run, need.problem, need.remedy))
+        else:
             found = sentence_focus(self._weights, run).assign(run=run.label)
             self.answer.say(focus_finding(found, self.threshold.value))
             self.chart.show(with_subtitle(sentence_figure(found, self.threshold.value), self._about(run)))
@@ -183,10 +191,17 @@ class SourcesPage(Page):
 
     def _found(self, run: Run) -> pd.DataFrame | None:
         """Return the attention to each source in the first sentences of the text; None without any."""
-        if (text := self.text.text) is None:
+        if (text := self.text.text) is None or unmet(run, FOCUS.needs):
             return None
         found = FOCUS.of(run, corpus=text.corpus, split=text.split, limit=_SAMPLE).assign(run=run.label)
         return None if found.empty else found
+
+    def _lacking(self) -> str:
+        """Say why there is nothing to count of a text."""
+        if (run := self.runs.first) is None or self.text.text is None:
+            return ""
+        need = unmet(run, FOCUS.needs)
+        return _said(run, *((need.problem, need.remedy) if need else UNTRANSLATED))
 
     def _edited(self) -> View | None:
         """Return the attention to the source against the edit rate of the machine translation, by sentence."""
@@ -194,12 +209,16 @@ class SourcesPage(Page):
         if run is None or text is None:
             return None
         if need := unmet(run, (*FOCUS.needs, *EDITS.needs)):
-            return View(pd.DataFrame(), go.Figure(), finding=f"{run.label}: {need.problem}; {need.remedy}.")
+            return View(pd.DataFrame(), go.Figure(), finding=_said(run, need.problem, need.remedy))
         found = EDITS.of(run, corpus=text.corpus, split=text.split, limit=_SAMPLE).assign(run=run.label)
         if found.empty:
             return None
         figure = with_subtitle(edits_figure(found), described_runs([run], str(self.text.value)))
         return View(edits_summary(found), figure, finding=edits_finding(found))
+
+
+def _said(run: Run, problem: str, remedy: str) -> str:
+    return f"{run.label}: {problem}; {remedy}."
 
 
 def sources_page(workspace: Workspace | None = None) -> SourcesPage:

@@ -49,5 +49,10 @@ def test_other_corpora_are_named(tmp_path):
     assert frame.loc["more_corpora", [run.name, "alone"]].tolist() == ["child-gl-en.10000", ""]
 
 
+def test_further_sources_are_named(editor, zoo):
+    frame = differing_settings(labelled([editor.run, zoo("trained")])).set_index("setting")
+    assert frame.loc["corpus.also_sources"].tolist()[:2] == ["en-x-mt", ""]
+
+
 def test_one_run_differs_in_nothing():
     assert differing_settings([Run(packed_folder("small-tr-en.tied.s1"))]).empty
