@@ -126,9 +126,9 @@ def back_translate(
             problem = f"run {one.name!r}: it reads sentences in context, and the text has no documents"
             raise RunError(problem, "choose a run with text.context = 0")
     _check_language(run.name, run.direction, text)
-    made_by, *further = ({"run": one.name, "weights": one.checkpoints.original_digest} for one in (run, *others))
+    first, *further = ({"run": one.name, "weights": one.checkpoints.original_digest} for one in (run, *others))
+    made_by: dict[str, Any] = {**first, "with": further} if others else first
     if others:
-        made_by |= {"with": further}
         system = open_ensemble([run, *others], settings.search, machine=machine)
     system = system or open_system(run, settings.search, machine=machine)
     return write_translated(system, made_by, text, folder, settings, on_progress)

@@ -116,7 +116,8 @@ def _phrases(
     That is what lies between the first and the last target token that it is linked to, unless some of that is linked to
     other source tokens (Och and Ney 2004), or it is too long. Target tokens without a link are translations of ().
     """
-    of_source, of_target = ([[] for _ in side] for side in (source, target))
+    of_source: list[list[int]] = [[] for _ in source]
+    of_target: list[list[int]] = [[] for _ in target]
     for s, t in links:
         of_source[s].append(t)
         of_target[t].append(s)

@@ -52,7 +52,7 @@ class LexicalTable:
         """Return the ids of all translations of a source type."""
         return self.targets[self.offsets[source] : self.offsets[source + 1]]
 
-    def by_type(self) -> dict[tuple[int], np.ndarray]:
+    def by_type(self) -> dict[tuple[int, ...], np.ndarray]:
         """Return the ids of all translations of each source type that has some."""
         (known,) = np.diff(self.offsets).nonzero()
         return {(number,): self.translations(number) for number in known.tolist()}
