@@ -21,7 +21,7 @@ from nmtlab.recipe.search import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.search.searches import Sample
-from nmtlab.systems import open_system
+from nmtlab.systems import open_ensemble, open_system
 from nmtlab.text.corpora.cleaning import BLANK_LINE, COPIED, is_copied
 from nmtlab.text.corpora.corpus import Direction, Pair, ParallelCorpus, languages_in
 from nmtlab.text.corpora.corpus_builder import ImportReport, copy_held_out
@@ -103,6 +103,7 @@ def back_translate(
     machine: MachineSettings | None = None,
     on_progress: Callable[[int], None] = lambda lines: None,
     system: System | None = None,
+    others: Sequence[Run] = (),
 ) -> ImportReport:
     """Write the corpus `folder` of a text and its translations by a run; arguments as of `write_translated`.
 
@@ -110,21 +111,25 @@ def back_translate(
         run: with weights; in the direction in which it translates.
         machine: where to compute, as of `open_system`.
         system: the run as another engine has opened it, if one is to translate.
+        others: runs that translate with it, as an ensemble.
 
     Raises:
         CorpusError: as `write_translated`.
-        RunError: the run has no weights, reads several sources, or sentences in context; or it is phrase-based, and is
-            to be sampled from.
+        RunError: a run has no weights, reads several sources, or sentences in context; or it is phrase-based, and is
+            to be sampled from or one of several; or as of `open_ensemble`.
     """
-    if run.recipe.corpus.also_sources:
-        raise RunError(
-            f"run {run.name!r}: it reads several sources, and the text has one", "choose a run of one source"
-        )
-    if run.recipe.text.context:
-        problem = f"run {run.name!r}: it reads sentences in context, and the text has no documents"
-        raise RunError(problem, "choose a run with text.context = 0")
+    for one in (run, *others):
+        if one.recipe.corpus.also_sources:
+            problem = f"run {one.name!r}: it reads several sources, and the text has one"
+            raise RunError(problem, "choose a run of one source")
+        if one.recipe.text.context:
+            problem = f"run {one.name!r}: it reads sentences in context, and the text has no documents"
+            raise RunError(problem, "choose a run with text.context = 0")
     _check_language(run.name, run.direction, text)
-    made_by = {"run": run.name, "weights": run.checkpoints.original_digest}
+    first, *further = ({"run": one.name, "weights": one.checkpoints.original_digest} for one in (run, *others))
+    made_by: dict[str, Any] = {**first, "with": further} if others else first
+    if others:
+        system = open_ensemble([run, *others], settings.search, machine=machine)
     system = system or open_system(run, settings.search, machine=machine)
     return write_translated(system, made_by, text, folder, settings, on_progress)
 

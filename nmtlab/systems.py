@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from nmtlab.alignment.phrases import PhraseTable
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.device import choose_device
 from nmtlab.errors import RunError
@@ -63,12 +64,34 @@ def open_model(
     device = choose_device(machine or MachineSettings())
     search = search or run.recipe.search
     pipeline = run.pipeline.shortlisted(search.fixed_shortlist)
-    table = lexicon_of(run) if search.shortlist_translations else run.model_table
+    lists = _lists_of(run, search) if search.shortlist_translations else None
     with torch.device("meta"):  # the weights are those of the file, mapped and not copied
-        model = model_for(run.recipe.without_low_rank(), pipeline, table)
+        model = model_for(run.recipe.without_low_rank(), pipeline, run.model_table)
     weights = merged(run.checkpoints.weights(which)[0])
     use_weights(model, weights, _dtype(weights))
-    return Translator(model.to(device).eval().requires_grad_(False), pipeline, search, table)
+    return Translator(model.to(device).eval().requires_grad_(False), pipeline, search, lists)
+
+
+def _lists_of(run: Run, search: SearchSettings) -> LexicalTable | PhraseTable:
+    """Return what the shortlists of batches are taken from."""
+    return phrases_of(run) if search.shortlist_from == "phrases" else lexicon_of(run)
+
+
+PHRASES = "phrases.safetensors"
+"""File among the notes of a run, with the translations of source n-grams."""
+
+
+def phrases_of(run: Run) -> PhraseTable:
+    """Return the translations of n-grams of a run's source types.
+
+    Raises:
+        RunError: it has none.
+    """
+    path, command = run.notes.path(PHRASES), f"nmtlab runs align {run.name} --phrases"
+    if not path.exists():
+        raise RunError(f"run {run.name!r}: has no phrases", f"align its training text first: {command}")
+    sizes = run.pipeline.source.size, run.pipeline.target.size
+    return PhraseTable.load(path, *sizes, f"remove it, and align again: {command}")
 
 
 def lexicon_of(run: Run) -> LexicalTable:
@@ -121,7 +144,7 @@ def open_ensemble(
     shown = open_model(first, search, which, machine)
     search = shown.settings
     if search.shortlist_translations:  # the first run's lists are those of all
-        search = search.model_copy(update={"shortlist": 0, "shortlist_translations": 0})
+        search = search.with_shortlist(0)
     others = [open_model(run.directed(*first.direction), search, which, machine) for run in runs[1:]]
     ensemble = Ensemble([system.model for system in (shown, *others)], mean)
     return Translator(ensemble, shown.pipeline, shown.settings, shown.lexicon)

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import tee
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
 
+from nmtlab.alignment.phrases import PhraseTable
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.device import in_parallel
 from nmtlab.errors import NmtlabError, RecipeError, RunError
@@ -124,11 +126,16 @@ class Translator(Generic[ModelT]):
         model: produces all types; the lists of `settings.shortlist_translations` are of its searches alone.
         pipeline: of the model.
         settings: of the search.
-        lexicon: p(target | source), from which these lists are taken; without it, searches are among all types.
+        lexicon: p(target | source), or phrases, from which these lists are taken; without it, searches are among all
+            types.
     """
 
     def __init__(
-        self, model: ModelT, pipeline: Pipeline, settings: SearchSettings, lexicon: LexicalTable | None = None
+        self,
+        model: ModelT,
+        pipeline: Pipeline,
+        settings: SearchSettings,
+        lexicon: LexicalTable | PhraseTable | None = None,
     ) -> None:
         temperature = settings.attention_temperature
         model = model if model.attention_temperature == temperature else model.tempered(temperature)
@@ -160,10 +167,17 @@ class Translator(Generic[ModelT]):
 
     def searched(self) -> Searchable:
         """Return the model as it is searched: with the shortlists of the settings, if there are any."""
+        return Shortlisted(self.model, self._shortlist) if self._shortlist else self.model
+
+    @cached_property
+    def _shortlist(self) -> Shortlist | None:
         if self.lexicon is None or not self._lists:
-            return self.model
-        sizes = self.settings.shortlist, self.settings.shortlist_translations
-        return Shortlisted(self.model, Shortlist.of(self.pipeline, self.lexicon, *sizes))
+            return None
+        settings, sizes = self.settings, (self.settings.shortlist, self.settings.shortlist_translations)
+        if isinstance(self.lexicon, LexicalTable):
+            return Shortlist.of(self.pipeline, self.lexicon, *sizes)
+        of_phrases = settings.shortlist_ngram, settings.shortlist_min_count
+        return Shortlist.of_phrases(self.pipeline, self.lexicon, *sizes, *of_phrases)
 
     def translate(
         self,

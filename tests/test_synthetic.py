@@ -12,7 +12,7 @@ from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.synthetic import Synthesis, back_translate, write_translated
-from nmtlab.systems import open_system
+from nmtlab.systems import open_ensemble, open_system
 from nmtlab.text.artificial import ArtificialSettings, write_corpus
 from nmtlab.text.corpora.cleaning import Limits
 from nmtlab.text.corpora.concatenation import join
@@ -161,6 +161,18 @@ def test_a_run_translates_each_line_as_ever_and_is_recorded(run, german, tmp_pat
     assert report.origin["pipeline"] == run.pipeline.checksum()
     assert report.origin["checksum"] == german.checksum()
     assert report.options["search"] == search.model_dump(mode="json")
+
+
+def test_several_runs_translate_as_an_ensemble_whose_members_are_recorded(run, zoo, german, tmp_path):
+    other, how = zoo("trained"), Synthesis(search=run.recipe.search.model_copy(update={"beam_size": 2}), limit=20)
+    report = back_translate(run, german, tmp_path / "made", how, others=[other])
+    kept = pairs_in(tmp_path / "made", "en", "de")
+    together = open_ensemble([run, other], how.search).translate([line for _, line in kept])
+    assert [translation for translation, _ in kept] == [found.text for found in together]
+    assert report.origin["with"] == [{"run": other.name, "weights": other.checkpoints.original_digest}]
+    with pytest.raises(RunError, match="different vocabularies or text settings; train both on the same corpus"):
+        back_translate(run, german, tmp_path / "refused", how, others=[zoo("words")])
+    assert not (tmp_path / "refused").exists()
 
 
 def test_samples_of_a_line_are_pairs_that_depend_on_the_seed_and_on_the_line(run, german, tmp_path, monkeypatch):

@@ -52,6 +52,11 @@ class LexicalTable:
         """Return the ids of all translations of a source type."""
         return self.targets[self.offsets[source] : self.offsets[source + 1]]
 
+    def by_type(self) -> dict[tuple[int, ...], np.ndarray]:
+        """Return the ids of all translations of each source type that has some."""
+        (known,) = np.diff(self.offsets).nonzero()
+        return {(number,): self.translations(number) for number in known.tolist()}
+
     def log_probs(
         self, source: Sequence[int], translations: Sequence[Sequence[int]], floor: float = 1e-4
     ) -> list[float]:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Literal
 
@@ -30,6 +30,10 @@ def translate(
     text: Annotated[
         str, typer.Option(metavar="MONO", help="Monolingual text, or one side of a parallel corpus as NAME:en.")
     ],
+    with_: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="RUN", help="Also translate with this run, as an ensemble; repeatable."),
+    ] = None,
     to: Annotated[
         str, typer.Option("--to", metavar="LANGUAGE", help="Language to translate into, if the run writes several.")
     ] = "",
@@ -85,7 +89,8 @@ def translate(
     workspace = Workspace.find()
     folder = workspace.new_corpus_folder(name)
     check_belongs("--samples", samples, {"--temperature": temperature})
-    unserved = ["--samples: CTranslate2 searches with a plain beam only"] if samples else []
+    special = {"--samples": samples, "--with": with_}
+    unserved = [f"{option}: CTranslate2 searches with a plain beam only" for option, given in special.items() if given]
     if engine == "ctranslate2" and unserved:
         raise NmtlabError(unserved[0], "leave --engine out")
     for option, given in (("--beam-size", beam_size), ("--nearest", nearest)):
@@ -96,14 +101,15 @@ def translate(
     check_sampling(1.0 if temperature is None else temperature)
     if not re.fullmatch("[a-z0-9-]{0,50}", origin):  # as in a recipe
         raise NmtlabError(f"--origin {origin!r}: not letters a to z, digits and hyphens", "give a name like synthetic")
-    opened, lines = open_run(run, workspace), open_monolingual(text, workspace)
+    opened, *others = (open_run(one, workspace) for one in (run, *(with_ or [])))
+    lines = open_monolingual(text, workspace)
     if reads := any(lines.language == source for source, _ in opened.directions):
         opened = opened.directed(lines.language, to)
     neural = opened.recipe.model.neural
     if samples and not neural:
         raise NmtlabError(f"--samples: run {opened.name!r} is phrase-based", "leave it out")
     if reads and not allow_overlap:  # text in another language is refused as such
-        check_held_out(lines, _corpora(opened, workspace), ACCEPT)
+        check_held_out(lines, _corpora([opened, *others], workspace), ACCEPT)
 
     from nmtlab.interchange.engine import choose_engine  # after the names are checked: it loads torch
     from nmtlab.interchange.served import open_served
@@ -119,16 +125,16 @@ def translate(
     system = open_served(opened, "fp32", search, machine=machine) if choice.engine == "ctranslate2" else None
     total = lines.count()
     with sentence_bar(min(total, limit or total)) as bar:
-        report = back_translate(opened, lines, folder, settings, machine, bar.update, system)
+        report = back_translate(opened, lines, folder, settings, machine, bar.update, system, others)
     if choice.why:
         print(choice, file=sys.stderr)
     print_pairs(name, report)
     _print_recipe(name, report)
 
 
-def _corpora(run: Run, workspace: Workspace) -> Iterator[ParallelCorpus]:
-    """Yield the corpora of a run that are here."""
-    for named in run.recipe.corpora:
+def _corpora(runs: Sequence[Run], workspace: Workspace) -> Iterator[ParallelCorpus]:
+    """Yield the corpora of runs that are here."""
+    for named in dict.fromkeys(named for run in runs for named in run.recipe.corpora):
         with suppress(CorpusError):
             yield ParallelCorpus.open(workspace.corpus_folder(named.name), named.source, named.target)
 

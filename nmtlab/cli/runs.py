@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from nmtlab.alignment.phrases import LONGEST
+from nmtlab.alignment.table import LexicalTable
 from nmtlab.analysis.access.needs import ALONE, NEURAL, ONE_SOURCE, check_needs
 from nmtlab.analysis.access.reference_links import reference_links
 from nmtlab.cli.answer import Answer, Json, print_answer
@@ -32,7 +34,7 @@ from nmtlab.text.corpora.sample import draw_sample
 from nmtlab.training.inheritance import Inheritance
 from nmtlab.workspace import Workspace
 
-_FREQUENT, _TRANSLATIONS = 100, (5, 10, 20, 50, 100)  # in the lists that `align` shows
+_FREQUENT, _TRANSLATIONS, _PHRASES = 100, (5, 10, 20, 50, 100), (10, 50, 100)  # in the lists that `align` shows
 
 
 class DevEvaluation(Answer):
@@ -229,12 +231,19 @@ def export(
             show_default=False,
         ),
     ] = 0,
+    ngrams: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=3, help="The map has phrases of source n-grams of up to so many tokens instead of types."
+        ),
+    ] = None,
 ) -> None:
     """Write a run's model as a folder for the transformers library or for CTranslate2, with a model card.
 
     Hugging Face's Marian can represent PostNorm with LayerNorm, its Pegasus PreNorm with LayerNorm and one table;
     CTranslate2 supports every norm. An unsupported component is reported by name, and nothing is written.
     """
+    check_belongs("--vocabulary-map", vocabulary_map, {"--ngrams": ngrams})
     workspace = Workspace.find()
     if workspace.runs.resolve() in folder.resolve().parents:
         raise NmtlabError(f"--folder {folder}: among the runs, but it will not be one", "choose another place")
@@ -245,7 +254,7 @@ def export(
     from nmtlab.analysis.access.scoring import stored_scores  # after the names are checked: it loads torch
     from nmtlab.interchange.export import export_model
 
-    export_model(run, to, folder, precision, stored_scores(run, workspace), vocabulary_map)
+    export_model(run, to, folder, precision, stored_scores(run, workspace), vocabulary_map, ngrams or 0)
     size = sum(path.stat().st_size for path in folder.iterdir())
     print(f"exported {name} to {folder} ({size / 1e6:,.1f} MB); README.md there says how to use it")
 
@@ -283,7 +292,12 @@ def unpack(
     print(f"run {run.name}: {run.status}; {run.origin.limitations}")
 
 
-def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
+def align(
+    name: Annotated[str, typer.Argument(help="Name of a run.")],
+    phrases: Annotated[
+        bool, typer.Option("--phrases", help="Keep the translations of up to three tokens in a row instead.")
+    ] = False,
+) -> None:
     """Align the words of a run's training text, and keep p(target | source) with the run, for shortlists.
 
     The table shows what lists of the 100 most frequent types and some translations of each source type contain.
@@ -293,19 +307,29 @@ def align(name: Annotated[str, typer.Argument(help="Name of a run.")]) -> None:
     check_needs(run, [NEURAL, ONE_SOURCE, ALONE])
 
     from nmtlab.search.shortlist import Shortlist  # after the name is checked: they load torch
-    from nmtlab.training.lexicon import align_run
+    from nmtlab.training.lexicon import align_phrases, align_run
 
-    lexicon = align_run(run, workspace)
+    table = align_phrases(run, workspace) if phrases else align_run(run, workspace)
     run, text = open_text(run, workspace, "", "", "")
     pipeline, dev = run.pipeline, list(zip(*text.pairs("dev"), strict=True))
     pairs = list(zip(pipeline.encode_source(dev[0]), pipeline.encode_target(dev[1]), strict=True))
-    lists = [Shortlist.of(pipeline, lexicon, _FREQUENT, translations) for translations in _TRANSLATIONS]
-    covered = [shortlist.coverage(pairs) for shortlist in lists]
-    rows = [[f"{n:,}", f"{size:,.0f}", f"{share:.2%}"] for n, (size, share) in zip(_TRANSLATIONS, covered, strict=True)]
-    columns = ["translations of each type", "types in a list, mean", "reference tokens in it"]
+    if isinstance(table, LexicalTable):
+        lists = {"type": [(n, Shortlist.of(pipeline, table, _FREQUENT, n)) for n in _TRANSLATIONS]}
+    else:
+        lists = {
+            f"{longest}-gram": [(n, Shortlist.of_phrases(pipeline, table, _FREQUENT, n, longest)) for n in _PHRASES]
+            for longest in range(1, LONGEST + 1)
+        }
+    rows = []
+    for of, each in lists.items():
+        for n, shortlist in each:
+            size, share = shortlist.coverage(pairs)
+            rows.append([of, f"{n:,}", f"{size:,.0f}", f"{share:.2%}"])
+    columns = ["of each source", "translations", "types in a list, mean", "reference tokens in it"]
     print_table(f"{name}, {'-'.join(run.direction)}: shortlists of single dev sentences", columns, rows, {*columns})
     print(f"  of {pipeline.target_allowed.sum():,} types; a batch has the lists of all its sentences together")
     asked = f"--set search.shortlist={_FREQUENT} --set search.shortlist_translations={_TRANSLATIONS[1]}"
+    asked += " --set search.shortlist_from=phrases" if phrases else ""
     print(f"next: nmtlab evaluate {name} --split dev {asked}")
 
 

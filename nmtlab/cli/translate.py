@@ -143,8 +143,12 @@ def translate(
         ),
     ] = "auto",
     precision: Annotated[
-        Literal["fp32", "int8", "int16"] | None,
-        _engine(help="Compute type of CTranslate2. (default: fp32)", show_default=False),
+        Literal["auto", "fp32", "int8", "int16"] | None,
+        _engine(
+            help="Compute type of CTranslate2; auto is int8 if that loses at most 0.2 BLEU on dev text of the run's "
+            "corpus, which the first call translates. (default: fp32)",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Translate text, one sentence per line; a blank line stays blank.
@@ -198,6 +202,7 @@ def translate(
     from nmtlab.evaluation.expected_utility import pairwise_bleu, pairwise_chrf
     from nmtlab.evaluation.scores import bleu_words, default_tokenizer
     from nmtlab.interchange.engine import choose_engine
+    from nmtlab.interchange.precision import choose_precision
     from nmtlab.interchange.served import open_served
     from nmtlab.search.searches import Diverse, Sample  # after the names are checked: it loads torch
     from nmtlab.systems import open_ensemble, open_system
@@ -206,7 +211,11 @@ def translate(
     system: System | Translator | ServedSystem
     choice = choose_engine(engine, opened, recipe.search, recipe.machine, unserved)
     if choice.engine == "ctranslate2":
-        system = open_served(opened, precision or "fp32", recipe.search, which, recipe.machine)
+        chosen = precision or "fp32"
+        if chosen == "auto":
+            chosen, why = choose_precision(opened, recipe.search, which, recipe.machine, workspace)
+            print(f"precision: {chosen} ({why})", file=sys.stderr)
+        system = open_served(opened, chosen, recipe.search, which, recipe.machine)
     elif further:
         system = open_ensemble([opened, *further], recipe.search, mean or "arithmetic", recipe.machine, which)
     else:

@@ -12,7 +12,7 @@ from nmtlab.interchange.huggingface_export import write_huggingface
 from nmtlab.interchange.vocabulary_map import write_vocabulary_map
 from nmtlab.runs.run import Run
 from nmtlab.search.shortlist import Shortlist
-from nmtlab.systems import lexicon_of, open_model
+from nmtlab.systems import lexicon_of, open_model, phrases_of
 from nmtlab.text.corpora.lines import new_folder
 from nmtlab.translation import Translator
 
@@ -24,6 +24,7 @@ def export_model(
     precision: Precision = "fp32",
     scores: Sequence[str] = (),
     vocabulary_map: int = 0,
+    ngrams: int = 0,
 ) -> None:
     """Write a run's model, its tokenizer, its recipe and a model card to a new folder, or nothing at all.
 
@@ -35,10 +36,11 @@ def export_model(
         scores: lines for the card on what it scored, with signatures.
         vocabulary_map: how many frequent types, and translations of each source type, a vocabulary map for CTranslate2
             contains; 0 for no map.
+        ngrams: tokens of the longest source n-grams whose phrases the map contains; 0 for types.
 
     Raises:
         NmtlabError: the folder exists, the program lacks a part of the model, which the message names, the run writes
-            from the end, CTranslate2 is not installed, or there is no lexicon for a vocabulary map.
+            from the end, CTranslate2 is not installed, or there is no lexicon, or no phrases, for a vocabulary map.
     """
     if program == "huggingface" and precision != "fp32":
         raise NmtlabError(f"precision {precision}: for ctranslate2 only", "leave it out")
@@ -68,7 +70,11 @@ def export_model(
             write_ctranslate2(system, settings, unfinished, precision)
             _write_subwords(system, unfinished)
             if vocabulary_map:
-                shortlist = Shortlist.of(system.pipeline, lexicon_of(run), vocabulary_map, vocabulary_map)
+                sizes = vocabulary_map, vocabulary_map
+                if ngrams:
+                    shortlist = Shortlist.of_phrases(system.pipeline, phrases_of(run), *sizes, ngrams)
+                else:
+                    shortlist = Shortlist.of(system.pipeline, lexicon_of(run), *sizes)
                 write_vocabulary_map(shortlist, types_of(system.pipeline), unfinished)
         run.recipe.save(unfinished / "recipe.toml")
         write_text(unfinished / "README.md", model_card(run, system.pipeline, program, scores))

@@ -3,18 +3,27 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from nmtlab.errors import NmtlabError
 from nmtlab.files import write_text
 from nmtlab.search.shortlist import Shortlist
+
+_MOST = 2**31
+"""Characters of a map."""
 
 
 def write_vocabulary_map(shortlist: Shortlist, types: tuple[Sequence[str], Sequence[str]], folder: Path) -> None:
     """Write vmap.txt to the folder of a model; `types` of source and target are in the order of ids.
 
-    Its lines are a source type, a tab, and its translations, separated by spaces; what is in every list comes first,
-    without a source type.
+    Its lines are a source n-gram, a tab, and its translations, separated by spaces; what is in every list comes first,
+    without an n-gram.
+
+    Raises:
+        NmtlabError: CTranslate2 could not read so large a map.
     """
     source, target = types
-    translated = ((piece, shortlist.lexicon.translations(number)) for number, piece in enumerate(source))
-    listed = [("", shortlist.always), *(row for row in translated if len(row[1]))]
-    lines = (f"{piece}\t{' '.join(target[number] for number in ids)}\n" for piece, ids in listed)
-    write_text(folder / "vmap.txt", "".join(lines))
+    listed = [((), shortlist.always), *((ngram, ids) for ngram, ids in shortlist.translations.items() if len(ids))]
+    lines = [" ".join(source[n] for n in ngram) + "\t" + " ".join(target[n] for n in ids) for ngram, ids in listed]
+    if (size := sum(map(len, lines))) > _MOST:
+        problem = f"a vocabulary map of {size / 2**30:.1f} GB, more than 2"
+        raise NmtlabError(problem, "take fewer translations, shorter n-grams or more frequent ones")
+    write_text(folder / "vmap.txt", "\n".join(lines) + "\n")

@@ -111,6 +111,8 @@ def _going_on_problem(recipe: "Recipe") -> str:
         return "transfer.keep_zeros: a kept optimiser moves what was 0; set transfer.keep_optimiser=false"
     if training.teacher and not training.teacher_weight:
         return "training.teacher is named, but training.teacher_weight is 0; set it to 0.01, or leave out the teacher"
+    if training.teacher_temperature != 1 and not training.teacher_weight:
+        return "training.teacher_temperature is set, but training.teacher_weight is 0; set it to 0.5, or leave out both"
     if training.teacher_weight and not (training.teacher or transfer.continued):
         return "training.teacher_weight needs a teacher; name a run with training.teacher, or with --from"
     return ""

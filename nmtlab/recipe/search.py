@@ -75,6 +75,15 @@ class SearchSettings(Section):
     shortlist_translations: int = Field(0, ge=0, le=10_000)
     """Most probable translations of each source type of a batch to choose from besides (0: one list for all text)."""
 
+    shortlist_from: Literal["lexicon", "phrases"] = "lexicon"
+    """Where these translations are from: word translations, or phrases that source n-grams translate into."""
+
+    shortlist_ngram: int = Field(2, ge=1, le=3)
+    """Tokens of the longest source n-grams whose phrases are taken."""
+
+    shortlist_min_count: int = Field(1, ge=1)
+    """Least occurrences in the training text of source n-grams whose phrases are taken."""
+
     batch_tokens: int = Field(8192, ge=1)
     """Size of a decoding batch: padded source tokens times beam size."""
 
@@ -83,14 +92,28 @@ class SearchSettings(Section):
         if self.shortlist_translations and not self.shortlist:
             raise ValueError("shortlist_translations adds to shortlist, which is 0; set shortlist, as to 100")
         for field in ("coverage_form", "coverage_floor"):
-            if not self.coverage and getattr(self, field) != type(self).model_fields[field].default:
+            if not self.coverage and self._is_set(field):
                 raise ValueError(f"{field} is set, but coverage, its weight, is 0; set that to 0.2, or leave out both")
+        if self.shortlist_from == "phrases" and not self.shortlist_translations:
+            raise ValueError("shortlist_from needs translations; set shortlist_translations to 50, or leave it out")
+        for field in ("shortlist_ngram", "shortlist_min_count"):
+            if self.shortlist_from != "phrases" and self._is_set(field):
+                raise ValueError(f"{field} is of phrases; set shortlist_from to phrases, or leave it out")
         return self
+
+    def _is_set(self, field: str) -> bool:
+        return getattr(self, field) != type(self).model_fields[field].default
 
     @property
     def fixed_shortlist(self) -> int:
         """The `shortlist` of a search that has one list for all text; 0 if each batch has a list."""
         return 0 if self.shortlist_translations else self.shortlist
+
+    def with_shortlist(self, types: int) -> "SearchSettings":
+        """Return the settings with one list of types for all text; with 0, all types."""
+        of_batches = ("shortlist_translations", "shortlist_from", "shortlist_ngram", "shortlist_min_count")
+        usual = {field: type(self).model_fields[field].default for field in of_batches}
+        return self.model_copy(update={"shortlist": types, **usual})
 
     def decisive(self) -> dict[str, Any]:
         """Return the fields that determine a result, without settings of speed and those at their default.

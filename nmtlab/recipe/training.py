@@ -49,6 +49,9 @@ class TrainingSettings(Section):
     teacher_weight: float = Field(0.0, ge=0, le=1)
     """Weight α of the cross-entropy with the teacher's distributions; that of the text has 1 - α."""
 
+    teacher_temperature: float = Field(1.0, ge=0.01, le=100)
+    """τ, by which the logits of both are divided for that cross-entropy, which counts τ² times; above 1 flattens."""
+
     risk: Literal["none", "bleu", "chrf", "gleu", "hit-gleu"] = "none"
     """Score of samples whose expected shortfall from 1 is minimised; hit-gleu: half GLEU, half suggestions used."""
 

@@ -1,16 +1,18 @@
 """Shortlists: a batch is translated into frequent types and into translations of its source types (Jean et al. 2015).
 
-Only their logits are computed, and probabilities are among them.
+Or into those of its n-grams (Senellart et al. 2018). Only their logits are computed, and probabilities are among them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from nmtlab.alignment.phrases import Ngram, PhraseTable
 from nmtlab.alignment.table import LexicalTable
 from nmtlab.models.interface import MemoryT, Searchable, StateT, Step, encoded
 from nmtlab.models.several import Joint
@@ -23,11 +25,11 @@ class Shortlist:
 
     Args:
         always: (n,) ids of the types that are in every list, EOS and UNK among them.
-        lexicon: translations of each source type, all of which are taken.
+        translations: of each source n-gram that has some.
     """
 
     always: np.ndarray
-    lexicon: LexicalTable
+    translations: Mapping[Ngram, np.ndarray]
 
     @classmethod
     def of(cls, pipeline: Pipeline, lexicon: LexicalTable, frequent: int, translations: int) -> "Shortlist":
@@ -42,12 +44,42 @@ class Shortlist:
             RunError: the frequencies of the types are not known.
         """
         (always,) = pipeline.shortlisted(frequent).target_allowed.nonzero()
-        return cls(always, lexicon.among(pipeline.target_allowed).pruned(translations))
+        return cls(always, lexicon.among(pipeline.target_allowed).pruned(translations).by_type())
+
+    @classmethod
+    def of_phrases(
+        cls, pipeline: Pipeline, phrases: PhraseTable, frequent: int, translations: int, longest: int, least: int = 1
+    ) -> "Shortlist":
+        """Return the shortlist with the most frequent types, and those of the phrases that source n-grams become.
+
+        The most frequent target types that are linked to no source word are in every list.
+
+        Args:
+            pipeline, frequent: as of `of`.
+            phrases: of its types.
+            translations, longest, least: as of `PhraseTable.translations`.
+
+        Raises:
+            RunError: as of `of`.
+        """
+        (always,) = pipeline.shortlisted(frequent).target_allowed.nonzero()
+        found = phrases.translations(longest, translations, least)
+        of_each = {ngram: types[pipeline.target_allowed[types]] for ngram, types in found.items()}
+        return cls(np.union1d(always, of_each.pop((), always)), of_each)
 
     def types(self, source: np.ndarray) -> np.ndarray:
-        """Return the list of a batch, given its source ids, (B, S): (n,), ascending."""
-        found = [self.lexicon.translations(number) for number in np.unique(source)]
+        """Return the list of a batch, given its source ids, (B, S), padded or not: (n,), ascending."""
+        lengths = range(1, self._longest + 1)
+        ngrams = {
+            tuple(row[place : place + n]) for row in source.tolist() for n in lengths for place in range(len(row))
+        }
+        found = [self.translations[ngram] for ngram in ngrams if ngram in self.translations]
         return np.unique(np.concatenate([self.always, *found]))
+
+    @cached_property
+    def _longest(self) -> int:
+        """Tokens of the longest n-gram."""
+        return max(map(len, self.translations), default=0)
 
     def coverage(self, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> tuple[float, float]:
         """Return the mean size of the lists of single sentences, and the share of target tokens that they contain.
@@ -55,7 +87,7 @@ class Shortlist:
         Args:
             pairs: ids of source and target sentences, one or more, with EOS.
         """
-        lists = [(self.types(np.array(source)), target) for source, target in pairs]
+        lists = [(self.types(np.array([source])), target) for source, target in pairs]
         contained = sum(np.isin(target, types).sum() for types, target in lists)
         return float(np.mean([len(types) for types, _ in lists])), contained / sum(len(target) for _, target in lists)
 
@@ -106,8 +138,8 @@ class Shortlisted(Searchable[_Memory[MemoryT], StateT]):
 
     def encode(self, source: Tensor, language: str | None = None, *, more: Sequence[Tensor] = ()) -> _Memory[MemoryT]:
         """Return the model's memory, and the list of the batch."""
-        read = torch.cat([ids.flatten() for ids in (source, *more)])
-        types = torch.from_numpy(self.shortlist.types(read.cpu().numpy())).to(source.device)
+        lists = [self.shortlist.types(ids.cpu().numpy()) for ids in (source, *more)]
+        types = torch.from_numpy(np.unique(np.concatenate(lists))).to(source.device)
         return _Memory(encoded(self.model, (source, *more), language), types)
 
     def length_log_probs(self, memory: _Memory[MemoryT]) -> Tensor:

@@ -58,7 +58,7 @@ def prune_run(run: Run, folder: Path, share: float, blind: bool = False) -> Run:
         NmtlabError: no such share.
         RunError: the run has no weights, or the new run exists.
     """
-    _check_share(share)
+    _check_share("share", share)
     weights, facts = run.checkpoints.weights()
     origin = {"run": run.name, "share": share, "blind": blind, "weights": run.checkpoints.digest}
     return _derived(run, folder, pruned(merged(weights), share, blind), facts["step"], {"pruned": origin})
@@ -78,15 +78,15 @@ def cut_run(run: Run, folder: Path, share: float) -> Run:
         NmtlabError: no such share.
         RunError: the run has no weights, or the new run exists.
     """
-    _check_share(share)
+    _check_share("rank", share)
     weights, facts = run.checkpoints.weights()
     origin = {"run": run.name, "share": share, "weights": run.checkpoints.digest}
     return _derived(run, folder, truncated(merged(weights), share), facts["step"], {"cut": origin})
 
 
-def _check_share(share: float) -> None:
+def _check_share(of: str, share: float) -> None:
     if not 0 < share < 1:
-        raise NmtlabError(f"share {share:g}: not above 0 and below 1", "give one such as 0.4")
+        raise NmtlabError(f"{of} {share:g}: not above 0 and below 1", "give one such as 0.4")
 
 
 def _derived(run: Run, folder: Path, weights: Mapping[str, Tensor], step: int, origin: Mapping[str, Any]) -> Run:

@@ -142,7 +142,8 @@ def _text_as_it_was(named: CorpusSettings, checksum: str, workspace: Workspace) 
 def _translators(corpora: Iterable[ParallelCorpus], workspace: Workspace) -> Iterator[Run]:
     """Yield the runs here that have translated the target sides of corpora, each once."""
     made = (translated_from(corpus) for corpus in corpora if synthetic_language(corpus) == corpus.target)
-    for name, weights in dict.fromkeys((origin["run"], origin["weights"]) for origin in made if origin):
+    by = chain.from_iterable((origin, *origin.get("with", [])) for origin in made if origin)
+    for name, weights in dict.fromkeys((one["run"], one["weights"]) for one in by):
         with suppress(RunError):
             run = open_run(name, workspace)
             if run.checkpoints.original_digest == weights:

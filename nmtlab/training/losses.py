@@ -64,15 +64,21 @@ def cross_entropy(logits: Tensor, gold: Tensor, smoothing: float, weight: Tensor
     return CrossEntropies((1 - smoothing) * nll + smoothing * uniform, nll.detach(), uniform.detach())
 
 
-def soft_cross_entropy(logits: Tensor, wanted: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Return -Σ softmax(wanted) log softmax(logits), the cross-entropy with the distributions of a teacher.
+def soft_cross_entropy(
+    logits: Tensor, wanted: Tensor, weight: Tensor | None = None, temperature: float = 1.0
+) -> Tensor:
+    """Return -τ² Σ softmax(wanted / τ) log softmax(logits / τ), the cross-entropy with a teacher's distributions.
+
+    The gradient of each logit shrinks with 1/τ², which the factor makes up for (Hinton, Vinyals and Dean 2015).
 
     Args:
         logits: (tokens, C), in any precision; they may be overwritten afterwards.
         wanted: (tokens, C) logits of the teacher, without a gradient.
         weight: (tokens,) how often each token counts; None: once.
+        temperature: τ, above 0.
     """
-    each = -(widened(wanted).softmax(-1) * widened(logits).log_softmax(-1)).sum(-1)
+    ours, theirs = (widened(one) if temperature == 1 else widened(one) / temperature for one in (logits, wanted))
+    each = -(temperature**2) * (theirs.softmax(-1) * ours.log_softmax(-1)).sum(-1)
     return each.sum() if weight is None else (each * weight).sum()
 
 

@@ -98,10 +98,12 @@ class Taught:
         smoothing: as of `CrossEntropy`.
         teacher: has the model's target types; no gradient is taken of it.
         weight: α, from 0 to 1.
+        temperature: τ of `soft_cross_entropy`, above 0.
     """
 
-    def __init__(self, smoothing: float, teacher: Trainable, weight: float) -> None:
-        self.of_text, self.teacher, self.weight = CrossEntropy(smoothing), teacher, weight
+    def __init__(self, smoothing: float, teacher: Trainable, weight: float, temperature: float = 1.0) -> None:
+        self.of_text, self.teacher = CrossEntropy(smoothing), teacher
+        self.weight, self.temperature = weight, temperature
         rest = {name: (1 - weight) * share for name, share in self.of_text.weights.items()}
         self.weights: Mapping[str, float] = {**rest, TEACHER: weight}
 
@@ -111,7 +113,8 @@ class Taught:
         logits, gold, weight = scored_tokens(model, batch, forward())
         with torch.no_grad():
             wanted = scored_tokens(self.teacher, batch, forward_pass(self.teacher, batch)).logits
-        taught = soft_cross_entropy(logits, wanted, weight)  # first: `cross_entropy` overwrites the logits
+        # First: `cross_entropy` overwrites the logits.
+        taught = soft_cross_entropy(logits, wanted, weight, self.temperature)
         loss, nll, uniform = cross_entropy(logits, gold, self.of_text.smoothing, weight)
         values = {CROSS_ENTROPY: nll, LABEL_SMOOTHING: uniform, TEACHER: taught.detach()}
         total = (1 - self.weight) * loss + self.weight * taught
@@ -263,6 +266,7 @@ def training_objective(
     risk: Term | None = None,
     likelihood_weight: float = 1.0,
     guided_attention: float = 0.0,
+    teacher_temperature: float = 1.0,
 ) -> Objective:
     """Return a model's objective: cross-entropy and, if it plans lengths, their negative log-likelihood.
 
@@ -270,7 +274,9 @@ def training_objective(
     besides cross-entropy with a weight. With a weight of guided attention, that is added. The experts of a mixture have
     cross-entropies of their own.
     """
-    tokens: Term = CrossEntropy(smoothing) if teacher is None else Taught(smoothing, teacher, teacher_weight)
+    tokens: Term = CrossEntropy(smoothing)
+    if teacher is not None:
+        tokens = Taught(smoothing, teacher, teacher_weight, teacher_temperature)
     if risk:
         return Objective(model, [Weighted(tokens, likelihood_weight), risk])
     guided = [GuidedAttention(guided_attention)] if guided_attention else []

@@ -7,7 +7,7 @@ import pytest
 from nmtlab.recipe import SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.search.shortlist import Shortlist
-from nmtlab.systems import open_model
+from nmtlab.systems import open_model, phrases_of
 from nmtlab.text.batching.batches import pad
 
 TEXT = "ein hund singt\nein kind\n"
@@ -103,6 +103,55 @@ def test_a_vocabulary_map_has_frequent_types_and_the_best_translations_of_each_s
     assert {piece: set(targets) for piece, targets in found.items()} == {
         piece: {target[number] for number, _ in best} for piece, best in wanted.items() if best
     }
+
+
+def test_phrases_are_kept_with_the_run_for_lists_and_for_a_vocabulary_map(nmtlab, data):
+    lists = *LISTS, "--set", "search.shortlist_from=phrases"
+    refused = nmtlab("translate", "whole", *lists, stdin=TEXT)
+    assert (
+        "run 'whole': has no phrases; align its training text first: nmtlab runs align whole --phrases" in refused.err
+    )
+    said = nmtlab("runs", "align", "whole", "--phrases")
+    assert said.code == 0, said.err
+    assert said.out.count("-gram") == said.out.count("%") == 9
+    assert said.out.endswith("search.shortlist_translations=10 --set search.shortlist_from=phrases\n")
+    assert nmtlab("runs", "align", "whole", "--phrases").out == said.out
+    run, lines = Run(data / "runs/whole"), TEXT.splitlines()
+    types = Shortlist.of_phrases(run.pipeline, phrases_of(run), 2, 1, 2).types(pad(run.pipeline.encode_source(lines)))
+    found = nmtlab("translate", "whole", *lists, stdin=TEXT)
+    assert found.code == 0, found.err
+    settings = SearchSettings(shortlist=2, shortlist_translations=1, shortlist_from="phrases")
+    translated = open_model(run, settings).translate(lines)
+    assert found.out.splitlines() == [one.text for one in translated]
+    assert {token for one in translated for token in one.hypotheses[0].tokens} <= {*types}
+    pytest.importorskip("ctranslate2")
+    to = "--to", "ctranslate2", "--folder", "out", "--vocabulary-map", 3, "--ngrams", 2
+    assert nmtlab("runs", "export", "whole", *to).code == 0
+    ngrams = [line.split("\t")[0] for line in (data.parent / "out/vmap.txt").read_text(encoding="utf-8").splitlines()]
+    assert ngrams[0] == ""
+    assert {ngram.count(" ") for ngram in ngrams} == {0, 1}
+    path = run.notes.path("phrases.safetensors")
+    path.write_bytes(path.read_bytes()[:20])
+    damaged = nmtlab("translate", "whole", *lists, stdin=TEXT)
+    assert "remove it, and align again: nmtlab runs align whole --phrases" in damaged.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["shortlist_from=phrases"], "shortlist_from needs translations; set shortlist_translations to 50"),
+        (
+            ["shortlist=9", "shortlist_translations=9", "shortlist_ngram=3"],
+            "shortlist_ngram is of phrases; set shortlis",
+        ),
+        (["shortlist=9", "shortlist_translations=9", "shortlist_from=words"], "'words' is not"),
+        (["shortlist_ngram=4"], "less than or equal to 3"),
+    ],
+)
+def test_settings_of_phrases_without_phrases_are_refused(nmtlab, data, changes, said):
+    found = nmtlab("translate", "whole", *(word for one in changes for word in ("--set", f"search.{one}")), stdin=TEXT)
+    assert found.code == 2
+    assert said in found.err
 
 
 def test_a_training_has_no_lists(nmtlab, data):

@@ -86,6 +86,11 @@ def test_samples_are_told_with_the_weight_of_each(nmtlab, german, data):
             ["--text", "german", "--samples", 2, "--engine", "ctranslate2"],
             "--samples: CTranslate2 searches with a plain",
         ),
+        (
+            ["--text", "german", "--with", "whole", "--engine", "ctranslate2"],
+            "--with: CTranslate2 searches with a plain",
+        ),
+        (["--text", "german", "--with", "nobody"], "run 'nobody': not found"),
         (["--text", "german", "--samples", 2, "--beam-size", 1], "--beam-size and --samples: mutually exclusive"),
         (["--text", "tiny:de", "--nearest", "chrf"], "--nearest: chooses among targets; add --as target"),
         (["--text", "tiny:de", "--samples", 2, "--nearest", "bleu"], "--nearest and --samples: mutually exclusive"),

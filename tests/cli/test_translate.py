@@ -10,7 +10,9 @@ from support.packed import link_packed
 from nmtlab.cli.options import run_recipe
 from nmtlab.errors import RecipeError
 from nmtlab.evaluation.expected_utility import expected_utility, pairwise_bleu, pairwise_chrf
-from nmtlab.evaluation.scores import bleu_words
+from nmtlab.evaluation.scores import bleu_metric, bleu_words
+from nmtlab.interchange.precision import TOLERANCE
+from nmtlab.interchange.served import open_served
 from nmtlab.recipe import SearchSettings, find_recipe
 from nmtlab.runs.run import Run
 from nmtlab.systems import open_ensemble, open_system
@@ -26,6 +28,29 @@ def test_greedy_translations_are_those_of_nmtlab_whatever_the_engine(nmtlab, dat
     assert ours == (0, auto.out, "")
     assert auto.err == "engine: ctranslate2 (greedy search finds the same translations there, and sooner)\n"
     assert len(list((data / "runs/whole/ctranslate2").iterdir())) == 1
+
+
+def test_integers_are_chosen_if_they_translate_dev_text_as_well(nmtlab, data, tiny_corpus, monkeypatch):
+    words = ("translate", "whole", "--engine", "ctranslate2", "--precision")
+    said, of_integers = nmtlab(*words, "auto", stdin=TEXT), nmtlab(*words, "int8", stdin=TEXT)
+    assert said.out == of_integers.out
+    lines, references = list(tiny_corpus.lines("dev", "de")), tiny_corpus.references("dev")
+    systems = [open_served(Run(data / "runs/whole"), precision) for precision in ("int8", "fp32")]
+    texts = [[one.text for one in system.translate(lines)] for system in systems]
+    scores = [bleu_metric("13a").corpus_score(one, references).score for one in texts]
+    shown = f"(dev BLEU {scores[0]:.2f} in int8, {scores[1]:.2f} in fp32, on tiny)"
+    assert scores[0] > scores[1] - TOLERANCE
+    assert said.err == f"precision: int8 {shown}\n"
+    (kept,) = (data / "runs/whole/ctranslate2").rglob("dev-*.json")
+    kept.write_text('{"fp32": 30.0, "int8": 29.7}', encoding="utf-8")
+    said = nmtlab(*words, "auto", stdin=TEXT).err
+    assert said == "precision: fp32 (dev BLEU 29.70 in int8, 30.00 in fp32, on tiny)\n"
+    kept.write_text("{", encoding="utf-8")
+    assert "precision: fp32 (int8 cannot be checked: " in nmtlab(*words, "auto", stdin=TEXT).err
+    monkeypatch.delenv("NMTLAB_CORPORA")
+    assert "precision: fp32 (int8 cannot be checked: corpus 'tiny': not found" in nmtlab(*words, "auto", stdin=TEXT).err
+    refused = nmtlab("translate", "whole", "--precision", "auto", stdin=TEXT)
+    assert "--precision: belongs to --engine ctranslate2" in refused.err
 
 
 @pytest.mark.parametrize(

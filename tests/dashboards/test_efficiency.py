@@ -1,5 +1,7 @@
 """The page Efficiency: figure and table have the same rows, and a point picked in one is picked in the other."""
 
+from html import unescape
+
 import pandas as pd
 import pytest
 from support.unfolded import unfolded
@@ -18,6 +20,7 @@ from nmtlab.analysis.search.stored_speed import (
     times_file,
 )
 from nmtlab.dashboards.pages.efficiency import EfficiencyPage
+from nmtlab.thesis.shown.distillation import distillation_view
 from nmtlab.workspace import RESULTS, Workspace
 
 RUN = "multi30k-de-en.small"
@@ -203,6 +206,13 @@ def test_the_page_says_how_many_times_as_fast_as_the_chosen_setting_others_are_a
     assert page.ratios.value.startswith("Against nmtlab fp32 with beam 1, with the same engine: at most 0.5 BLEU less")
     page.cost.value = "memory_mib"
     assert (page.ratios.value, page.faster.frame.empty) == ("Choose a time as the cost.", True)
+
+
+def test_what_distillation_does_to_the_search_is_shown_of_the_measured_table(page):
+    page.state["open"].value = "distillation"
+    found = distillation_view()
+    assert found.finding == unescape(page.taught.answer.value)
+    assert len(page.taught.frame) == len(found.frame)
 
 
 def test_a_setting_whose_time_loading_hides_is_compared_with_nothing(workspace):

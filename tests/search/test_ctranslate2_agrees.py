@@ -1,6 +1,7 @@
 """CTranslate2 is an independent implementation: with the same weights it must find the same translations."""
 
 import random
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -116,11 +117,14 @@ def test_a_beam_scored_by_log_p_nearly_always_finds_what_ctranslate2_finds(syste
     assert len(set(same)) > 20
 
 
-def test_with_a_vocabulary_map_a_batch_is_translated_into_its_shortlist(systems):
+@pytest.mark.parametrize("longest", [1, 3])
+def test_with_a_vocabulary_map_a_batch_is_translated_into_its_shortlist(systems, longest):
     model, folder = systems
     rows = [[(4 + 7 * word % 26, 0.5), (4 + word % 5, 0.2)] for word in range(len(SPECIALS), len(VOCABULARY))]
     lexicon = LexicalTable.of_rows([[] for _ in SPECIALS] + rows)
-    shortlist = Shortlist(np.array([EOS, UNK, 9, 10, 11]), lexicon)
+    words_in_a_row = list(product(range(len(SPECIALS), len(VOCABULARY)), repeat=longest))
+    listed = lexicon.by_type() if longest == 1 else {ngram: np.array([4 + sum(ngram) % 26]) for ngram in words_in_a_row}
+    shortlist = Shortlist(np.array([EOS, UNK, 9, 10, 11]), listed)
     write_vocabulary_map(shortlist, (VOCABULARY, VOCABULARY), folder)
     theirs = ctranslate2.Translator(str(folder), device="cpu", compute_type="float32", intra_threads=1)
     listed, settings = Shortlisted(model, shortlist), SearchSettings(beam_size=1, score="log-prob", extra_length=50)

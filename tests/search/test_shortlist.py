@@ -29,8 +29,8 @@ MODELS = {
     "arthur": RnnSettings(d_model=6, lexicon="table"),
 }
 LEXICON = LexicalTable.of_rows([[(4 + n % 7, 0.5), (4 + (n + 1) % 7, 0.25)] if n > 3 else [] for n in range(TYPES)])
-LIST = Shortlist(np.array([EOS, UNK, 12]), LEXICON)
-EVERYTHING = Shortlist(np.arange(TYPES), LEXICON)
+LIST = Shortlist(np.array([EOS, UNK, 12]), LEXICON.by_type())
+EVERYTHING = Shortlist(np.arange(TYPES), LEXICON.by_type())
 ALLOWED = np.arange(TYPES) > BOS
 LISTED = np.isin(np.arange(TYPES), LIST.types(SOURCE.numpy()))
 
@@ -54,6 +54,13 @@ def test_a_list_has_what_is_always_in_it_and_the_translations_of_the_whole_batch
     found = LIST.types(np.array([[5, EOS, PAD], [6, 7, EOS]]))
     assert found.tolist() == [EOS, UNK, *(4, 5, 9, 10), 12]  # 5 -> 9, 10; 6 -> 10, 4; 7 -> 4, 5
     assert LIST.types(np.array([[EOS]])).tolist() == [EOS, UNK, 12]
+
+
+def test_phrases_are_of_tokens_in_a_row_of_one_sentence():
+    phrases = {(5,): [4], (5, 7): [9], (7, 6): [10], (4, EOS): [13]}
+    listed = Shortlist(np.array([EOS]), {ngram: np.array(types) for ngram, types in phrases.items()})
+    assert listed.types(np.array([[5, 7, EOS], [6, 5, EOS]])).tolist() == [EOS, 4, 9]
+    assert listed.types(np.array([[7, 6, EOS, PAD], [5, 8, 4, EOS]])).tolist() == [EOS, 4, 10, 13]
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])

@@ -518,6 +518,8 @@ def test_a_run_is_not_resumed_with_another_teacher(here, tiny_recipe):
         ({"training.teacher_weight": -0.1}, "greater than or equal to 0"),
         ({"training.teacher_weight": 0.1}, "training.teacher_weight needs a teacher"),
         ({"training.teacher": "some"}, "training.teacher is named, but training.teacher_weight is 0"),
+        ({"training.teacher_temperature": 2.0}, "training.teacher_temperature is set, but training.teacher_weight is"),
+        ({"training.teacher_temperature": 0.0}, "greater than or equal to 0.01"),
         (L2, "transfer.anchor needs a run to go on from; name it with --from"),
         ({"transfer.tune_out": 0.2}, "transfer.tune_out needs a run to go on from; name it with --from"),
         ({"transfer.tune_out": 1.0, "transfer.continued": True}, "less than 1"),

@@ -1,5 +1,6 @@
 """Word-level distillation: a run from scratch learns the distributions of a larger one (Kim and Rush 2016)."""
 
+import json
 import shutil
 
 import numpy as np
@@ -56,30 +57,50 @@ def distributions(model: nn.Module, batch: Batch[torch.Tensor]) -> tuple[np.ndar
     return e / e.sum(1, keepdims=True), np.arange(12) if table.ids is None else table.ids.numpy()
 
 
-@pytest.mark.parametrize("alpha", [0.3, 1.0])
-def test_the_loss_is_that_of_a_loop_over_positions_and_types(alpha):
+def at_temperature(p: np.ndarray, temperature: float) -> np.ndarray:
+    """Return p to the power of 1/τ, made to sum to 1."""
+    flat = p ** (1 / temperature)
+    return flat / flat.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize(("alpha", "temperature"), [(0.3, 1.0), (1.0, 1.0), (0.4, 2.0), (1.0, 0.5)])
+def test_the_loss_is_that_of_a_loop_over_positions_and_types(alpha, temperature):
     student, teacher, smoothing = transformer(8, 1, 1), transformer(16, 2, 2), 0.1
     (p, ids), (q, _) = distributions(teacher, pairs()), distributions(student, pairs())
     gold = [token for row in TARGETS for token in row]
+    soft, ours = at_temperature(p, temperature), at_temperature(q, temperature)
     expected = 0.0
     for position, token in enumerate(gold):
         for column, type_ in enumerate(ids):
             text = (type_ == token) * (1 - smoothing) + smoothing / len(ids)
-            allowed = (1 - alpha) * text + alpha * p[position, column]
-            expected -= allowed * np.log(q[position, column])
-    found = Objective(student, [Taught(smoothing, teacher.requires_grad_(False), alpha)])(pairs())
+            taught = alpha * temperature**2 * soft[position, column] * np.log(ours[position, column])
+            expected -= (1 - alpha) * text * np.log(q[position, column]) + taught
+    found = Objective(student, [Taught(smoothing, teacher.requires_grad_(False), alpha, temperature)])(pairs())
     assert found.total.item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_gradient_of_the_loss_is_that_of_finite_differences_for_every_logit():
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_a_student_that_is_its_teacher_has_nothing_to_learn_of_it(temperature):
+    student = transformer(8, 1, 1)
+    objective = Objective(student, [Taught(0.1, transformer(8, 1, 1).requires_grad_(False), 1.0, temperature)])
+    gradients = torch.autograd.grad(objective(pairs()).total, list(student.parameters()), allow_unused=True)
+    assert all(one is None or one.abs().max() < 1e-12 for one in gradients)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_the_gradient_of_the_loss_is_that_of_finite_differences_for_every_logit(temperature):
     torch.manual_seed(3)
     logits, wanted = torch.randn(2, 4, 5, dtype=torch.float64)
-    (gradient,) = torch.autograd.grad(soft_cross_entropy(leaf := logits.clone().requires_grad_(), wanted), leaf)
+
+    def loss(logits: torch.Tensor) -> torch.Tensor:
+        return soft_cross_entropy(logits, wanted, temperature=temperature)
+
+    (gradient,) = torch.autograd.grad(loss(leaf := logits.clone().requires_grad_()), leaf)
     step = 1e-6
     for place in np.ndindex(4, 5):
         moved = torch.zeros_like(logits)
         moved[place] = step
-        slope = (soft_cross_entropy(logits + moved, wanted) - soft_cross_entropy(logits - moved, wanted)) / (2 * step)
+        slope = (loss(logits + moved) - loss(logits - moved)) / (2 * step)
         assert gradient[place].item() == pytest.approx(slope.item(), abs=1e-8)
 
 
@@ -153,6 +174,12 @@ def test_a_teacher_of_translations_that_was_trained_on_dev_is_refused_or_noted(h
     run = train("noted", recipe, opened(here, "other.taught"), here, allow_overlap=True)
     assert run.environment["overlap"] == {"dev (target side, in the teacher's text)": 3}
     assert "teacher" in overlap_warning(run, opened(here, "other.taught"), "dev")
+    report = folder / "import.json"  # of an ensemble, the other members have been trained on text of their own
+    facts = json.loads(report.read_text())
+    first = {"run": "elsewhere", "weights": "0", "with": [{name: facts["origin"][name] for name in ("run", "weights")}]}
+    report.write_text(json.dumps(facts | {"origin": facts["origin"] | first}))
+    with pytest.raises(CorpusError, match=r"teacher 'teacher': was trained on 3 en sentences of dev"):
+        train("member", recipe, opened(here, "other.taught"), here)
     assert not overlap_warning(run, opened(here, "other.taught"), "test")
 
 

@@ -219,7 +219,7 @@ def covered(
     """
     listed = N_BEST.of(run, corpus=corpus, split=split, size=size, search=search, sample=sample, machine=machine)
     sources = list(corpus.lines(split, corpus.source))
-    search = (search or run.recipe.search).model_copy(update={"shortlist": 0, "shortlist_translations": 0})
+    search = (search or run.recipe.search).with_shortlist(0)
     system = open_model(in_direction(run, corpus), search, machine=machine)
     forms = [search.model_copy(update={"coverage_form": form}) for form in ("wu", "li")]
     for line, texts in list(listed.groupby("line", sort=False)["text"])[start:]:

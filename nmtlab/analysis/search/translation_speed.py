@@ -210,7 +210,7 @@ def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterato
     for run, (engine, precision), shortlist in product(runs, options.ways, options.shortlists):
         check_has_model(run)
         check_needs(run, (ALONE,))
-        listed = run.recipe.search.model_copy(update={"shortlist": shortlist, "shortlist_translations": 0})
+        listed = run.recipe.search.with_shortlist(shortlist)
         exported = _exported(run, precision, listed, stack) if engine == "ctranslate2" else None
         for beam_size, tokens, threads in product(options.beam_sizes, options.batch_tokens, options.threads):
             search = listed.model_copy(update={"beam_size": beam_size, "batch_tokens": tokens})

@@ -35,17 +35,21 @@ from nmtlab.dashboards.frame.about import About
 from nmtlab.dashboards.frame.fold import Fold
 from nmtlab.dashboards.frame.page import Page
 from nmtlab.dashboards.frame.section import Section
+from nmtlab.dashboards.frame.views import ViewSection
 from nmtlab.dashboards.widgets.chart import Chart
 from nmtlab.dashboards.widgets.controls import button, offer, row, show_if
 from nmtlab.dashboards.widgets.note import Answer, Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
+from nmtlab.figures.view import View
 from nmtlab.figures.words import number
 from nmtlab.jobs import Job
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.naming import short_names
 from nmtlab.runs.packed import open_evidence
 from nmtlab.runs.run import Run
+from nmtlab.thesis.shown.distillation import distillation_view
+from nmtlab.thesis.tables.students import DISTILLED
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -62,6 +66,7 @@ _ELSEWHERE = (
     "newstest2014), were measured on another text and other hardware: do not compare them with these."
 )
 _UNTIMED = "Where the time goes was not measured on this text: 'nmtlab efficiency RUN' measures it with the rest."
+_UNTAUGHT = f"Not measured: 'nmtlab reproduce {DISTILLED.name} --scale small --save' trains teachers and students."
 _JOB = ".efficiency"  # hidden among the jobs, which are trainings
 _MEASURE = (sys.executable, "-m", "nmtlab", "efficiency")
 _IDLE = 0.5  # load average up to which a machine counts as idle
@@ -98,6 +103,7 @@ class EfficiencyPage(Page):
         self.answer, self.hint, self.damaged, self.chart, self.job = Answer(), Note(), Note(), Chart(), Note()
         self.lines = Table("Settings: select one to mark it in the figure", pick="one", height="30em")
         self.ratios, self.faster = Note(), Table("Against the selected setting, or the slowest")
+        self.taught = ViewSection(_distillation, ("text",), "Means over seeds", missing=lambda: _UNTAUGHT)
         self.chart.on_click(self._clicked)
         state = {
             "text": self.text, "score": self.score, "cost": self.cost, "price": self.price, "line": self.lines,
@@ -110,12 +116,13 @@ class EfficiencyPage(Page):
         body = [
             self.damaged, self.answer, self.chart, *(fold for _, fold in folds),
             Fold("faster", "How many times as fast, for how much less?", self.ratios, self.faster),
+            Fold("distillation", "What does a teacher do to its students' search?", self.taught),
             Fold("settings", "What was measured of each setting?", self.lines),
             Fold("method", "How was it measured?", self.hint),
             Fold("measure", "Measure a run", row(self.run, button("Measure", self._measure, self.guarded)), self.job),
         ]  # fmt: skip
         self._look()
-        sections = [*self._sections(), *(section for section, _ in folds)]
+        sections = [*self._sections(), *(section for section, _ in folds), self.taught]
         super().__init__(PAGE, state, sections, body, [self.text, self.score, self.cost, self.price], self._look)
 
     def _sections(self) -> list[Section]:
@@ -243,6 +250,12 @@ class EfficiencyPage(Page):
 def efficiency_page(workspace: Workspace | None = None) -> EfficiencyPage:
     """Return the page."""
     return EfficiencyPage(workspace or Workspace.find())
+
+
+def _distillation() -> View | None:
+    with suppress(NmtlabError):  # not measured
+        return distillation_view()
+    return None
 
 
 def _number(price: str) -> float:
