@@ -7,9 +7,9 @@ import pytest
 from nmtlab.grids.declared.corpora import TranslatedCorpus
 from nmtlab.grids.running.cells import cells_of, trainings
 from nmtlab.thesis.tables.monolingual import BACK_EQUAL, MONOLINGUAL, PAIRS
-from nmtlab.thesis.tables.transfer_and_text import BPE_TRANSFER, RELATIVE_AND_TEXT, WITH_BOTH, WITH_TEXT
 from nmtlab.thesis.tables.sampled import ONE_BEST, SAMPLED_SOURCES, SAMPLES, SELF_TRAINING, own, sampled
 from nmtlab.thesis.tables.transfer import BPE, CHILD_SIZE
+from nmtlab.thesis.tables.transfer_and_text import BPE_TRANSFER, RELATIVE_AND_TEXT, WITH_BOTH, WITH_TEXT
 
 
 def cells(table, scale="tiny"):
