@@ -255,6 +255,45 @@ class NoisyCorpus(_Derived):
 
 
 @dataclass(frozen=True)
+class SelectedCorpus(_Derived):
+    """The training pairs of a corpus that are most like those of another one, by their cross-entropy difference.
+
+    Args:
+        whole: the corpus to choose from.
+        like: pairs of the domain, in the same languages.
+        keep: number of pairs.
+    """
+
+    whole: "Corpus"
+    like: "Corpus"
+    keep: int
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace."""
+        return f"{self.whole.name}.{self.keep}-like-{self.like.name}"
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: a text was not found, has too few pairs, or is too small for a language model; or a different
+                corpus has that name.
+        """
+        folder, whole = folder_of(self.name, workspace), self.whole.open(workspace)
+        domain = self.like.open(workspace).folder
+        like = [MonolingualCorpus(domain, code) for code in whole.direction]
+        if not folder.exists():
+            from nmtlab.selection import cross_entropy_differences, select  # loads torch
+
+            with made_once(folder):
+                select(folder, whole, cross_entropy_differences(whole, like), self.keep)
+        domains = [{"text": one.name, "language": one.language, "checksum": one.checksum()} for one in like]
+        check_report(folder, {"checksum": whole.checksum(), "like": domains, "keep": self.keep})
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+
+@dataclass(frozen=True)
 class IncompleteCorpus(_Derived):
     """A text of several languages in which some training lines lack one source, with its whole dev and test.
 
@@ -386,6 +425,7 @@ UsualCorpus = (
     | TranslatedCorpus
     | CopiedCorpus
     | NoisyCorpus
+    | SelectedCorpus
     | IncompleteCorpus
     | DamagedTriplets
     | SeveralSources
