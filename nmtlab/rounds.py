@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmtlab.errors import CorpusError, RecipeError, RunError
+from nmtlab.interchange.engine import open_fastest
 from nmtlab.reading import read_json
 from nmtlab.recipe import Recipe
 from nmtlab.runs.run import Run
@@ -191,7 +192,8 @@ def _translated(
 
     if not folder.exists():
         on_event(Preparing(f"translating {min(how.limit, text.count()):,} lines"))
-        back_translate(run, text, folder, how, settings.recipe.machine, check_stop)
+        system, _ = open_fastest(run, how.search, settings.recipe.machine)
+        back_translate(run, text, folder, how, settings.recipe.machine, check_stop, system)
     report = read_json(folder / REPORT, dict, f"'nmtlab corpus remove {folder.name}' removes it")
     origin, options = report.get("origin", {}), report.get("options", {})
     wanted = {"weights": run.checkpoints.original_digest, "checksum": text.checksum()}

@@ -44,7 +44,7 @@ corpus = add_group(
     app, "corpus", "Import, make, filter, list and inspect parallel text.",
     "corpus.join", "corpus.list_", "corpus.remove", "corpus.stats", "corpus.overlap", "corpus.overlap_matrix",
     "corpus_make.make", "corpus_make.make_toy", "corpus_filter.filter_", "corpus_translate.translate",
-    "corpus_noise.noise", "corpus_select.select", "corpus_triplets.triplets",
+    "corpus_copy.copy", "corpus_noise.noise", "corpus_select.select", "corpus_triplets.triplets",
 )  # fmt: skip
 add_group(
     corpus, "import",

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 
 import pytest
 
@@ -9,7 +10,10 @@ from nmtlab.cli.corpus_select import Selection
 from nmtlab.recipe import load_recipe
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
+from nmtlab.text.corpora.corpus_builder import synthetic_language
 from nmtlab.text.corpora.lines import write_lines
+from nmtlab.text.corpora.monolingual import open_monolingual
+from nmtlab.workspace import Workspace
 
 GERMAN = ["ein hund singt", "haus", "ein kind geht nach haus", "", "ein hund singt"]
 
@@ -161,6 +165,22 @@ def test_noise_is_added_by_name(nmtlab, data, tiny_corpus):
     third = ["--kind", "wrong-language-source", "--third", "tiny:en"]
     refused = nmtlab("corpus", "noise", "worse", "--corpus", "tiny", "--share", 1, *third)
     assert "--third tiny: in en, but tiny is in de and en; choose text in a third language" in refused.err
+
+
+def test_text_is_copied_to_the_source_side_by_name(nmtlab, data, german):
+    done = nmtlab("corpus", "copy", "copies", "--text", "german", "--source", "en")
+    assert not done.code, done.err
+    lines = list(open_monolingual("german", Workspace(data)).lines())
+    corpus = ParallelCorpus.open(data / "corpora" / "copies", "en", "de")
+    assert list(corpus.pairs("train")) == [(line, line) for line in lines]
+    assert synthetic_language(corpus) == "en"
+    assert tomllib.loads(done.out[done.out.index("[[") :]) == {
+        "more_corpora": [{"name": "copies", "source": "en", "target": "de"}]
+    }
+    refused = nmtlab("corpus", "copy", "more", "--text", "german", "--source", "de")
+    assert "text german: in de, the language of the sources; choose text in the target language" in refused.err
+    refused = nmtlab("corpus", "copy", "more", "--text", "german", "--source", "e")
+    assert "language 'e': not a language code" in refused.err
 
 
 def test_short_pairs_that_are_repeated_are_counted(nmtlab, data):

@@ -103,7 +103,7 @@ BEGINNINGS = {
     "quoted": (
         "Zoph", "Stahlberg", "Survey", "Shi", "Koehn", "Johnson", "Aharoni", "Trained out, as", "Khayrallah", "Hoang",
         "Pham", "Nishimura", "Kothur", "Tran and Bisk",
-        "Jauregi Unanue",
+        "Jauregi Unanue", "Niu", "Imamura",
     ),
 }  # fmt: skip
 

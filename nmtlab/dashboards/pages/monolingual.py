@@ -17,7 +17,9 @@ from nmtlab.dashboards.widgets.note import Note, html
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.errors import NmtlabError
 from nmtlab.figures.view import View
-from nmtlab.thesis.shown.monolingual import made_pairs, monolingual_view, quality_view
+from nmtlab.thesis.shown.made import made_pairs, made_qualities
+from nmtlab.thesis.shown.monolingual import monolingual_view, quality_view
+from nmtlab.thesis.shown.rounds import rounds_view
 from nmtlab.thesis.tables.monolingual import MONOLINGUAL
 from nmtlab.workspace import Workspace
 
@@ -40,9 +42,14 @@ _SYSTEMS = (
     "the real pairs."
 )
 
+_QUALITIES = {
+    "pairs": "pairs read", "chrf": "chrF against the real side", "words": "different words, for 100 of the real side",
+    "among": "chrF among the translations of a line",
+}  # fmt: skip
+
 
 class MonolingualPage(Page):
-    """The measured scores; gains over the quality of back-translations; made pairs beside real ones; selected lines."""
+    """The measured scores; gains over the quality of back-translations; rounds; made pairs, and selected lines."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -50,7 +57,9 @@ class MonolingualPage(Page):
         self.metric = widgets.Dropdown(description="Score", options=options, layout={"width": "100%"})
         self.gains = ViewSection(lambda: self._view(self.gains, monolingual_view), ("metric",), "In numbers")
         self.quality = ViewSection(lambda: self._view(self.quality, quality_view), ("metric",), "In numbers")
-        self.none, self.pairs = Note(), Table("The first pairs of each text", height="24em")
+        self.rounds = ViewSection(rounds_view, ("metric",), "In numbers")
+        self.none, self.pairs = Note(), Table("The first pairs of each text, by their lines", height="24em")
+        self.made = Table("How good and how diverse made text is", height="18em")
         self.selection = widgets.Dropdown(description="Selection", options=[], layout={"width": "100%"})
         self.share = widgets.FloatSlider(
             description="Keep", value=0.5, min=0.001, max=1, step=0.001, readout_format=".1%"
@@ -59,12 +68,13 @@ class MonolingualPage(Page):
         self._selections = selections(workspace)
         self.selection.observe(lambda _: self._begin_at_its_share(), "value")
         offer(self.selection, tuple(self._selections))
-        made = Section(("metric",), (self.none, self.pairs), self._show_pairs)
+        made = Section(("metric",), (self.none, self.pairs, self.made), self._show_made)
         self.measured = widgets.VBox([self.gains.answer, self.gains.chart])
         body = [
             self.measured, html(_SYSTEMS, "nmtlab-note"),
             Fold("quality", "Does the quality of back-translations decide?", self.quality),
-            Fold("pairs", "What do made pairs look like?", made),
+            Fold("rounds", "What do further rounds gain?", self.rounds),
+            Fold("pairs", "What do made pairs look like, over the rounds and drawn?", made),
             Fold("numbers", "The scores in numbers", self.gains.table),
             Fold("selected", "Which lines does a selection keep?", self.selection, self.share, self.selected),
         ]  # fmt: skip
@@ -88,12 +98,13 @@ class MonolingualPage(Page):
         self.selected.answer.say(_NO_SELECTION)
         return None
 
-    def _show_pairs(self) -> None:
+    def _show_made(self) -> None:
         found = made_pairs(self._workspace)
         if found.empty:
             self.none.say(_NO_TEXTS)
         else:
             self.pairs.show(found)
+            self.made.show(made_qualities(self._workspace).rename(columns=_QUALITIES).round(1))
 
 
 def monolingual_page(workspace: Workspace | None = None) -> MonolingualPage:

@@ -17,7 +17,8 @@ from nmtlab.dashboards.widgets.note import Note
 from nmtlab.dashboards.widgets.table import Table
 from nmtlab.figures.view import View
 from nmtlab.thesis.measured import all_measured
-from nmtlab.thesis.shown.prices import Price, price_view, prices
+from nmtlab.thesis.shown.learning_curves import learning_curve_view
+from nmtlab.thesis.shown.prices import Price, learning_curves, price_view, prices
 from nmtlab.workspace import Workspace
 
 PAGE = About(
@@ -41,7 +42,8 @@ class WorthPage(Page):
     """The techniques of the measured tables that have a price: a ruler, a score and a number of pairs choose some."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._found = prices(all_measured(workspace))
+        measured = all_measured(workspace)
+        self._found, self._learned = prices(measured), learning_curves(measured)
         wide = {"width": "100%"}
         rulers = list(dict.fromkeys(map(_ruler, self._found)))
         self.ruler = widgets.Dropdown(description="Ruler", options=rulers, layout=wide)
@@ -51,6 +53,7 @@ class WorthPage(Page):
             self.ruler.value = _FIRST
         self.figure = ViewSection(self._view, ("ruler", "metric", "pairs"), "In numbers")
         self.all_sizes = Table("Every number of pairs", height="24em")
+        self.curves = ViewSection(self._curves, ("ruler", "metric"), "Scores by the number of pairs")
         sections = [
             Section(("ruler", "metric"), (), self._offer),
             self.figure,
@@ -58,6 +61,7 @@ class WorthPage(Page):
         ]
         body = [
             self.figure.answer, self.figure.chart, Note(_MORE if rulers else _NONE),
+            Fold("curves", "Which system is best with how much text?", self.curves),
             Fold("numbers", "The figure in numbers", self.figure.table),
             Fold("sizes", "What is it worth to more text, or to less?", self.all_sizes),
         ]  # fmt: skip
@@ -78,6 +82,12 @@ class WorthPage(Page):
     def _view(self) -> View | None:
         chosen = [one for one in self._of_score if one.pairs == self.pairs.value]
         return price_view(chosen) if chosen else None
+
+    def _curves(self) -> View | None:
+        """Return the learning curves of all systems on the ruler's text."""
+        texts = {one.text for one in self._of_score}
+        shown = [one for one in self._learned if one.text in texts and one.metric == self.metric.value]
+        return learning_curve_view(shown) if shown else None
 
     def _show_all(self) -> None:
         lines = [

@@ -24,7 +24,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.checks.inspection import check_held_out
 from nmtlab.text.corpora.cleaning import digest
 from nmtlab.text.corpora.corpus import ParallelCorpus, Row
-from nmtlab.text.corpora.corpus_builder import ImportReport, synthetic_language, translated_from
+from nmtlab.text.corpora.corpus_builder import ImportReport, copy_text, synthetic_language, translated_from
 from nmtlab.text.corpora.lines import new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.noise.adding import add_noise, third_text
@@ -117,7 +117,9 @@ class TranslatedCorpus(_Derived):
         by: name of the run, which must have ended when the text is made; its recipe has the search.
         nearest: whether to keep of each beam the translation with the best sentence BLEU against the reference.
         side: side that has the translations; source is back-translation, by a run in the other direction.
-        sampled: whether to sample one translation a line from the model, instead of searching for the best.
+        samples: translations of each line that are sampled from the model; 0 to search for the best.
+        temperature: of sampling.
+        turn: number of this text among those that epochs read in turn, and the seed of its samples; 0 if it is alone.
         beside: the pairs that it is trained beside, of whose dev and test it must have no sentence; None if it takes
             the place of the corpus.
     """
@@ -126,7 +128,9 @@ class TranslatedCorpus(_Derived):
     by: str
     nearest: bool = False
     side: Side = "target"
-    sampled: bool = False
+    samples: int = 0
+    temperature: float = 1.0
+    turn: int = 0
     beside: "Corpus | None" = None
 
     @property
@@ -137,7 +141,9 @@ class TranslatedCorpus(_Derived):
         """
         by = self.by.removeprefix(f"{self.whole.name}.")
         direction = f".{self.source}-{self.target}" if isinstance(self.whole, Directed) else ""
-        return f"{self.whole.name}{direction}.by-{by}{'.nearest' * self.nearest}{'.sampled' * self.sampled}"
+        drawn = ".sampled" * bool(self.samples) + f"-{self.samples}" * (self.samples > 1)
+        drawn += f".at-{self.temperature:g}" * (self.temperature != 1) + f".turn-{self.turn}" * bool(self.turn)
+        return f"{self.whole.name}{direction}.by-{by}{'.nearest' * self.nearest}{drawn}"
 
     def open(self, workspace: Workspace) -> ParallelCorpus:
         """Return the corpus, making it first if it does not exist.
@@ -166,7 +172,9 @@ class TranslatedCorpus(_Derived):
             check_held_out(text, [self.beside.open(workspace)])
         run = open_run(self.by, workspace)
         nearest: Literal["bleu"] | None = "bleu" if self.nearest else None
-        how = Synthesis(self.side, run.recipe.search, samples=int(self.sampled), nearest=nearest)
+        how = Synthesis(
+            self.side, run.recipe.search, self.samples, self.temperature, seed=max(1, self.turn), nearest=nearest
+        )
         run = run.directed(*how.directed((self.source, self.target)))
         with made_once(folder):
             back_translate(run, text, folder, how, run.recipe.machine)
@@ -196,11 +204,8 @@ class CopiedCorpus(_Derived):
         text = MonolingualCorpus(self.whole.open(workspace).folder, self.target)
         folder, origin = folder_of(self.name, workspace), {"text": text.name, "checksum": text.checksum()}
         if not folder.exists():
-            report = ImportReport("copied", origin, self.source, self.target, synthetic=self.source)
-            with made_once(folder), new_folder(folder) as temporary:
-                source, target = (temporary / f"train.{code}" for code in (self.source, self.target))
-                report.kept = {"train": write_pairs(source, target, ((line, line) for line in text.lines()))}
-                report.save(temporary)
+            with made_once(folder):
+                copy_text(folder, text, self.source)
         check_report(folder, origin)
         return ParallelCorpus.open(folder, self.source, self.target)
 
@@ -246,6 +251,45 @@ class NoisyCorpus(_Derived):
             "share": self.share, "seed": self.seed, **third_text(third),
         }  # fmt: skip
         check_report(folder, wanted)
+        return ParallelCorpus.open(folder, self.source, self.target)
+
+
+@dataclass(frozen=True)
+class SelectedCorpus(_Derived):
+    """The training pairs of a corpus that are most like those of another one, by their cross-entropy difference.
+
+    Args:
+        whole: the corpus to choose from.
+        like: pairs of the domain, in the same languages.
+        keep: number of pairs.
+    """
+
+    whole: "Corpus"
+    like: "Corpus"
+    keep: int
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace."""
+        return f"{self.whole.name}.{self.keep}-like-{self.like.name}"
+
+    def open(self, workspace: Workspace) -> ParallelCorpus:
+        """Return the corpus, making it first if it does not exist.
+
+        Raises:
+            CorpusError: a text was not found, has too few pairs, or is too small for a language model; or a different
+                corpus has that name.
+        """
+        folder, whole = folder_of(self.name, workspace), self.whole.open(workspace)
+        domain = self.like.open(workspace).folder
+        like = [MonolingualCorpus(domain, code) for code in whole.direction]
+        if not folder.exists():
+            from nmtlab.selection import cross_entropy_differences, select  # loads torch
+
+            with made_once(folder):
+                select(folder, whole, cross_entropy_differences(whole, like), self.keep)
+        domains = [{"text": one.name, "language": one.language, "checksum": one.checksum()} for one in like]
+        check_report(folder, {"checksum": whole.checksum(), "like": domains, "keep": self.keep})
         return ParallelCorpus.open(folder, self.source, self.target)
 
 
@@ -381,6 +425,7 @@ UsualCorpus = (
     | TranslatedCorpus
     | CopiedCorpus
     | NoisyCorpus
+    | SelectedCorpus
     | IncompleteCorpus
     | DamagedTriplets
     | SeveralSources

@@ -77,13 +77,18 @@ class Made:
         by: the system whose training on the row's text, with the same seed if it has one, translates.
         of: pairs, one side of which is the monolingual text; the other side is not read.
         side: side that has the translations; source is back-translation, by a training in the other direction.
-        sampled: whether to sample one translation a line from the model, instead of searching for the best.
+        samples: translations of each line that are sampled from the model, each a pair with a weight of 1 / samples; 0
+            to search for the best.
+        temperature: of sampling, above 0.
+        turns: texts that are sampled with different seeds, and which epochs read in turn; 1 for one text.
     """
 
     by: Column
     of: Corpus
     side: Side = "source"
-    sampled: bool = False
+    samples: int = 0
+    temperature: float = 1.0
+    turns: int = 1
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from nmtlab.grids.declared.corpora import (
     FirstPairs,
     IncompleteCorpus,
     NoisyCorpus,
+    SelectedCorpus,
     SeveralSources,
     TranslatedCorpus,
 )
@@ -21,7 +22,9 @@ ARTIFICIAL = "artificial"
 
 def text_title(corpus: Corpus) -> str:
     """Return what a text is called, such as `LibreOffice`."""
-    derived = FirstPairs | TranslatedCorpus | CopiedCorpus | NoisyCorpus | IncompleteCorpus | SeveralSources
+    derived = (
+        FirstPairs | TranslatedCorpus | CopiedCorpus | NoisyCorpus | SelectedCorpus | IncompleteCorpus | SeveralSources
+    )
     if isinstance(corpus, Directed | derived | DamagedTriplets):
         return text_title(corpus.corpus if isinstance(corpus, Directed) else corpus.whole)
     if isinstance(corpus, SyntheticCorpus | SyntheticFamily | ToyCorpus):

@@ -335,8 +335,11 @@ def _makers(made: Made, table: Table, scale: Scale, row: Row, setup: Setup) -> l
 
 def _with_made(cell: Cell, made: Made, maker: Cell) -> Cell:
     """Return a cell that is also trained on a text that another training has translated."""
-    text = TranslatedCorpus(made.of, maker.run, side=made.side, sampled=made.sampled, beside=cell.corpus)
-    more = (*cell.more, text)
+    text = TranslatedCorpus(
+        made.of, maker.run, side=made.side, samples=made.samples, temperature=made.temperature, beside=cell.corpus
+    )
+    turns = [replace(text, turn=turn) for turn in range(1, made.turns + 1)] if made.turns > 1 else [text]
+    more = (*cell.more, *turns)
     recipe = cell.recipe.with_changes(_beside(more))
     return replace(cell, recipe=recipe, more=more, needs=(*cell.needs, Need("translator", maker)))
 
@@ -373,11 +376,13 @@ def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
         corpus=declared.corpus,
         splits=(),
         metrics=(),
+        more=(),
         also=declared.also,
         scored=(),
+        needs=(),
     )
     recipe = child.recipe.model_copy(update=kept).with_changes({"transfer.parent": parent.run})
-    return replace(child, recipe=recipe, needs=(Need("parent", parent),))
+    return replace(child, recipe=recipe, needs=(*child.needs, Need("parent", parent)))
 
 
 def _each_once(some: tuple[T, ...], more: tuple[T, ...]) -> tuple[T, ...]:
@@ -386,7 +391,14 @@ def _each_once(some: tuple[T, ...], more: tuple[T, ...]) -> tuple[T, ...]:
 
 def _corpus(corpus: Corpus) -> dict[str, Any]:
     also = {"also_sources": corpus.also} if isinstance(corpus, SeveralSources) else {}
-    return {"name": corpus.name, "source": corpus.source, "target": corpus.target, **also}
+    made = _of_samples(corpus) if isinstance(corpus, TranslatedCorpus) else {}
+    return {"name": corpus.name, "source": corpus.source, "target": corpus.target, **also, **made}
+
+
+def _of_samples(corpus: TranslatedCorpus) -> dict[str, Any]:
+    """Return how samples count: several of a line as much as the line, and texts that take turns in one rotation."""
+    weight = {"weight": 1 / corpus.samples} if corpus.samples > 1 else {}
+    return weight | ({"rotation": "samples"} if corpus.turn else {})
 
 
 def _run_name(corpus: Corpus) -> str:

@@ -102,6 +102,31 @@ def _report(corpus: ParallelCorpus) -> dict[str, Any]:
     return read_json(path, dict, f"import {corpus.name} again") if path.is_file() else {}
 
 
+def copy_text(folder: Path | str, text: MonolingualCorpus, source: str) -> ImportReport:
+    """Write the corpus `folder` atomically: the lines of a text on both sides (Currey et al. 2017).
+
+    Args:
+        folder: must not exist.
+        text: in the target language.
+        source: code of the source language, in which the copies are said to be.
+
+    Raises:
+        CorpusError: `folder` exists, the code is none or that of the text, or the text cannot be read or is empty.
+    """
+    check_language(source)
+    if source == text.language:
+        problem = f"text {text.name}: in {source}, the language of the sources"
+        raise CorpusError(problem, "choose text in the target language")
+    origin = {"text": text.name, "language": text.language, "checksum": text.checksum()}
+    report = ImportReport("copied", origin, source, text.language, synthetic=source)
+    text.count()  # which refuses an empty text
+    with new_folder(folder) as temporary:
+        copies, lines = (temporary / f"train.{code}" for code in (source, text.language))
+        report.kept = {"train": write_pairs(copies, lines, ((line, line) for line in text.lines()))}
+        report.save(temporary)
+    return report
+
+
 def copy_held_out(corpus: ParallelCorpus, folder: Path) -> dict[str, int]:
     """Copy dev and test with documents and gold data into another corpus' folder; return their numbers of pairs."""
     held_out = {split: corpus.count(split) for split in corpus.splits if split != "train"}

@@ -1,8 +1,6 @@
 """What text that nobody translated adds to a few pairs: scores of table `monolingual`, and texts behind them."""
 
-from contextlib import suppress
 from html import escape
-from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -10,16 +8,13 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from nmtlab.analysis.metrics import find_metric
-from nmtlab.errors import CorpusError
 from nmtlab.figures.theme import BELOW, COLOURS, FAINT, dressed, name_in_lines, see_through, styles, with_subtitle
 from nmtlab.figures.view import View
 from nmtlab.figures.words import number
-from nmtlab.grids.declared.corpora import TranslatedCorpus, planned
 from nmtlab.grids.declared.declaration import Row, Scale, Setup
 from nmtlab.grids.declared.labels import row_label
 from nmtlab.grids.results.statistics import ENOUGH_SEEDS, values_by_system
 from nmtlab.grids.results.summary import summary
-from nmtlab.grids.running.cells import cells_of
 from nmtlab.thesis.measured import described_cells, measured
 from nmtlab.thesis.shown.prices import nested
 from nmtlab.thesis.tables.monolingual import (
@@ -32,11 +27,9 @@ from nmtlab.thesis.tables.monolingual import (
     SAMPLED,
     SYSTEMS,
 )
-from nmtlab.workspace import Workspace
 
 COLUMNS = ["row", "text", "pairs", "system", "seeds", "score", "margin", "gain", "low", "high", "share"]
 QUALITY = ["text", "system", "seeds", "back_score", "gain", "low", "high"]
-PAIRS_SHOWN = ["text", "system", "made source", "real source", "made target", "real target"]
 
 _OF_TEXT = ("text", "pairs")
 _BACK_TRANSLATED = (BACK_EQUAL, BACK, SAMPLED)
@@ -221,48 +214,6 @@ def quality_figure(lines: pd.DataFrame, label: str) -> go.Figure:
     figure.update_yaxes(title_text=f"{escape(label)} above the pairs alone")
     figure.update_layout(legend=BELOW, margin_b=110, showlegend=True)
     return dressed(figure, "Better back-translations, larger gains?", 400)
-
-
-def made_pairs(workspace: Workspace, scale: Scale = "small", most: int = 5) -> pd.DataFrame:
-    """Return the first pairs of each text that a run here has made with the first seed, beside the real ones.
-
-    Args:
-        workspace: contains made texts and those that they were made of.
-        scale: of the table.
-        most: pairs of each text.
-
-    Returns:
-        One line per pair: `text`, as the row is called; `system`; and as of `made_beside_real`.
-    """
-    rows = {row.name: row_label(row, scale) for row in MONOLINGUAL.rows}
-    lines = [
-        (rows[cell.row], cell.column, *pairs)
-        for cell in cells_of(MONOLINGUAL, scale)
-        if cell.seed == 1
-        for text in cell.more
-        if isinstance(text, TranslatedCorpus)
-        for pairs in made_beside_real(text, workspace, most)
-    ]
-    return pd.DataFrame(lines, columns=PAIRS_SHOWN)
-
-
-def made_beside_real(text: TranslatedCorpus, workspace: Workspace, most: int) -> list[tuple[str, str, str, str]]:
-    """Return the first pairs of a made text: made source, real source, made target and real target.
-
-    One side is not made, and the same in both. There are none if the text is not here, or another has its name.
-    """
-    if planned(text, workspace) != text:
-        return []
-    kept = 1 if text.side == "source" else 0
-    with suppress(CorpusError):
-        real = text.whole.open(workspace).pairs("train")
-        # Made pairs are in the order of the real ones, some of which have none.
-        beside = (
-            (made, next(pair for pair in real if pair[kept] == made[kept]))
-            for made in islice(text.open(workspace).pairs("train"), most)
-        )
-        return [(made[0], there[0], made[1], there[1]) for made, there in beside]
-    return []
 
 
 def _text(row: Row, scale: Scale) -> tuple[str, int] | None:

@@ -107,6 +107,22 @@ class Price(NamedTuple):
         return " to ".join(ends)
 
 
+class LearningCurve(NamedTuple):
+    """The scores of a system by the number of its training pairs.
+
+    Args:
+        text: name of the text, such as `gl-en, LibreOffice`.
+        system: as its table calls it.
+        metric: key of a score.
+        scores: number of training pairs -> scores, one per seed.
+    """
+
+    text: str
+    system: str
+    metric: str
+    scores: Mapping[int, list[float]]
+
+
 def prices(found: Iterable[Results], scale: Scale = "small") -> list[Price]:
     """Return what techniques are worth in pairs of text, one currency for all of them.
 
@@ -129,6 +145,29 @@ def prices(found: Iterable[Results], scale: Scale = "small") -> list[Price]:
         for key, price in _priced(one, curves):
             priced.setdefault(key, price)
     return list(priced.values())
+
+
+def learning_curves(found: Iterable[Results], scale: Scale = "small") -> list[LearningCurve]:
+    """Return the scores of every system that was measured on two nested texts or more, by the number of training pairs.
+
+    Args:
+        found: measured tables; nothing is known of damaged ones.
+        scale: at which they were run.
+
+    Returns:
+        In the order of the tables, which name the systems; the first one that has a system names it.
+    """
+    measured = [of_table for one in found if one.scale == scale for of_table in _measured(one)]
+    names: dict[System, str] = {}
+    for one in measured:
+        labels = system_labels(one.table)
+        for (_, column), (system, _) in one.systems.items():
+            names.setdefault(system, labels[column])
+    return [
+        LearningCurve(system.text.name, names[system], metric, scores)
+        for (system, metric), scores in (_curves(measured) if measured else {}).items()
+        if len(scores) > 1
+    ]
 
 
 def nested(corpus: Corpus) -> tuple[Corpus, int] | None:

@@ -58,8 +58,8 @@ def worth(
     if min(map(len, (scores, *children))) < ENOUGH_SEEDS:
         return Worth(float(replaced[0]), math.nan, math.nan)
     generator = np.random.default_rng(_SEED)
-    resampled = np.stack([_resampled(child, generator) for child in children], axis=1)
-    moved = _resampled(scores, generator)
+    resampled = np.stack([resampled_means(child, generator) for child in children], axis=1)
+    moved = resampled_means(scores, generator)
     if sentences:
         moved = moved + generator.normal(0, math.sqrt(sentences.variance), _DRAWS)
     drawn = np.sort(size_with(moved, monotone(resampled, seeds), sizes, size) - size)
@@ -115,8 +115,16 @@ def size_with(scores: np.ndarray, curves: np.ndarray, sizes: np.ndarray, near: f
     return np.where(first == end, math.inf, np.where(past == 0, -math.inf, found))
 
 
-def _resampled(values: Sequence[float], generator: np.random.Generator) -> np.ndarray:
-    """Return means of resampled values, stretched so that their 95 % interval is about that of Student's t."""
+def resampled_means(values: Sequence[float], generator: np.random.Generator) -> np.ndarray:
+    """Return means of resampled values, stretched so that their 95 % interval is about that of Student's t.
+
+    Args:
+        values: one per seed.
+        generator: of the draws.
+
+    Returns:
+        (draws,).
+    """
     means = np.array(values)[generator.integers(0, len(values), (_DRAWS, len(values)))].mean(axis=1)
     spread = _NORMAL * pstdev(values) / math.sqrt(len(values))
     stretch = interval(values).margin / spread if spread else 1.0

@@ -39,7 +39,7 @@ def _texts(pairs: Corpus, size: int, after: _AFTER) -> dict[str, Texts]:
     """Return what systems are trained on, by their names."""
     few, many = after(size), after(RATIO * size)
     made = {
-        BACK_EQUAL: Made(PAIRS, few), BACK: Made(PAIRS, many), SAMPLED: Made(PAIRS, many, sampled=True),
+        BACK_EQUAL: Made(PAIRS, few), BACK: Made(PAIRS, many), SAMPLED: Made(PAIRS, many, samples=1),
         FORWARD: Made(PAIRS, many, side="target"),
     }  # fmt: skip
     more: dict[str, Corpus] = {COPIED: CopiedCorpus(many), REAL: many}

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+import sacrebleu
 from support.child_sizes import results_of
 
 from nmtlab.grids.declared.corpora import TranslatedCorpus
@@ -14,15 +15,13 @@ from nmtlab.grids.running.cells import cells_of
 from nmtlab.text.corpora.lines import write_lines
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.thesis.measured import measured
+from nmtlab.thesis.shown.made import PAIRS_SHOWN, QUALITIES, made_beside_real, made_pairs, made_qualities
 from nmtlab.thesis.shown.monolingual import (
     COLUMNS,
-    PAIRS_SHOWN,
     QUALITY,
     gains,
     gains_figure,
     gains_finding,
-    made_beside_real,
-    made_pairs,
     quality,
     quality_figure,
 )
@@ -115,6 +114,30 @@ def test_made_pairs_are_shown_beside_the_real_ones_of_the_same_line(tmp_path):
     (folder / "import.json").write_text(json.dumps({"kind": "translated", "origin": origin}))
     assert made_beside_real(text, workspace, 1) == [("einz", "eins", "one", "one")]
     assert made_beside_real(text, workspace, 9)[-1] == ("aine", "ein", "one", "one")
+
+
+def test_several_sources_of_a_line_are_beside_the_same_real_one_and_as_diverse_as_they_differ(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path / "data")
+    assert made_qualities(workspace, "tiny").columns.tolist() == QUALITIES
+    text = TranslatedCorpus(ExternalCorpus("rest", "de", "en"), "back", side="source", samples=2)
+    assert text.name == "rest.by-back.sampled-2"
+    real, made = ("eins", "zwei", "drei"), (("eins", "one"), ("eins", "one"), ("drei", "three"), ("dreh", "three"))
+    for name, pairs in (("rest", tuple(zip(real, ("one", "two", "three"), strict=True))), (text.name, made)):
+        folder = workspace.data / "corpora" / name
+        folder.mkdir(parents=True)
+        for code, side in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
+            write_lines(folder / f"train.{code}", side)
+    origin = {"run": "back", "checksum": MonolingualCorpus(workspace.data / "corpora/rest", "en").checksum()}
+    (folder / "import.json").write_text(json.dumps({"kind": "translated", "origin": origin}))
+    assert [line[1] for line in made_beside_real(text, workspace, 9)] == ["eins", "eins", "drei", "drei"]
+    monkeypatch.setattr("nmtlab.thesis.shown.made._made_texts", lambda scale: [("de-en", "2 samples", text)])
+    (line,) = made_qualities(workspace).itertuples()
+    chrf = sacrebleu.CHRF()
+    assert line.chrf == pytest.approx(
+        chrf.corpus_score([one for one, _ in made], [["eins", "eins", "drei", "drei"]]).score
+    )
+    assert (line.pairs, line.words) == (4, 150.0)
+    assert line.among == pytest.approx((100 + chrf.sentence_score("drei", ["dreh"]).score) / 2)
 
 
 def test_monolingual_text_is_after_the_pairs_four_lines_to_each():
