@@ -4,20 +4,17 @@ Each check returns a problem and its remedy, separated by a semicolon; nothing i
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from nmtlab.recipe.rnn import RnnSettings
-
-if TYPE_CHECKING:
-    from nmtlab.recipe.recipe import Recipe
+from nmtlab.recipe.sections import Sections
 
 
-def problem_of(recipe: "Recipe") -> str:
-    """Return the first problem of a recipe whose sections are valid each on its own; empty if there is none."""
+def problem_of(recipe: Sections) -> str:
+    """Return the first problem of settings that are valid section by section; empty if there is none."""
     return next((problem for check in _CHECKS if (problem := check(recipe))), "")
 
 
-def _corpus_problem(recipe: "Recipe") -> str:
+def _corpus_problem(recipe: Sections) -> str:
     if recipe.corpus.vocabulary_only:
         return "corpus.vocabulary_only is true, but the first corpus is trained on; leave it out"
     if not recipe.model.neural and any(one.rotation for one in recipe.corpora):
@@ -25,7 +22,7 @@ def _corpus_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _search_problem(recipe: "Recipe") -> str:
+def _search_problem(recipe: Sections) -> str:
     search, model, bins = recipe.search, recipe.model, recipe.text.length_bins
     for field, off in (("replace_unknown", "false"), ("coverage", "0")):
         if getattr(search, field) and not model.attends:
@@ -42,7 +39,7 @@ def _search_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _text_problem(recipe: "Recipe") -> str:
+def _text_problem(recipe: Sections) -> str:
     text, model = recipe.text, recipe.model
     if not model.neural:
         if text.max_target_tokens:
@@ -63,7 +60,7 @@ def _text_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _low_rank_problem(recipe: "Recipe") -> str:
+def _low_rank_problem(recipe: Sections) -> str:
     if recipe.model.neural and recipe.model.low_rank and not recipe.transfer.continued:
         return (
             "model.lora_rank changes weights that are there already and needs a run to go on from; name it with "
@@ -77,7 +74,7 @@ def _low_rank_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _one_table_problem(recipe: "Recipe") -> str:
+def _one_table_problem(recipe: Sections) -> str:
     one_table = recipe.text.joint and getattr(recipe.model, "shared_embeddings", False)
     if one_table and recipe.transfer.source_embedding != recipe.transfer.target_embedding:
         return (
@@ -87,7 +84,7 @@ def _one_table_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _going_on_problem(recipe: "Recipe") -> str:
+def _going_on_problem(recipe: Sections) -> str:
     transfer, training = recipe.transfer, recipe.training
     holding = {
         "transfer.anchor": transfer.anchor != "none", "transfer.tune_out": transfer.tune_out > 0,
@@ -118,7 +115,7 @@ def _going_on_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _sources_problem(recipe: "Recipe") -> str:
+def _sources_problem(recipe: Sections) -> str:
     trained = recipe.trained_corpora
     if not any(corpus.also_sources for corpus in trained):
         return ""
@@ -157,7 +154,7 @@ def _first_set(fields: Mapping[str, object]) -> str:
     return next((name for name, is_set in fields.items() if is_set), "")
 
 
-def _blank_problem(recipe: "Recipe") -> str:
+def _blank_problem(recipe: Sections) -> str:
     trained = recipe.trained_corpora
     if not any(corpus.blank_source for corpus in trained):
         return ""
@@ -179,7 +176,7 @@ def _blank_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _context_problem(recipe: "Recipe") -> str:
+def _context_problem(recipe: Sections) -> str:
     if not recipe.text.context:
         return ""
     if not recipe.model.neural:
@@ -195,7 +192,7 @@ def _context_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _drawn_problem(recipe: "Recipe") -> str:
+def _drawn_problem(recipe: Sections) -> str:
     if recipe.training.segmentations == 1:
         return ""
     if not recipe.model.neural or recipe.text.segmentation not in ("bpe", "unigram"):
@@ -205,7 +202,7 @@ def _drawn_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _risk_problem(recipe: "Recipe") -> str:
+def _risk_problem(recipe: Sections) -> str:
     if recipe.training.risk == "none":
         if recipe.training.risk_form != "expected" or recipe.training.risk_reference:
             return "training.risk_form and risk_reference are of a risk, and training.risk is none; set it to a score"
@@ -230,7 +227,7 @@ def _risk_problem(recipe: "Recipe") -> str:
     return ""
 
 
-def _guided_problem(recipe: "Recipe") -> str:
+def _guided_problem(recipe: Sections) -> str:
     if not recipe.training.guided_attention:
         return ""
     if not recipe.model.neural or not recipe.model.attends:

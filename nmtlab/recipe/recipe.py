@@ -6,77 +6,32 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import tomli_w
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from nmtlab.errors import RecipeError, did_you_mean
 from nmtlab.files import write_text
 from nmtlab.reading import read_bytes
-from nmtlab.recipe.bytenet import ByteNetSettings
 from nmtlab.recipe.combinations import problem_of
-from nmtlab.recipe.convolutional import ConvSettings
 from nmtlab.recipe.corpus import CorpusSettings
-from nmtlab.recipe.machine import MachineSettings
 from nmtlab.recipe.migrate import SCHEMA, migrate, new_name
-from nmtlab.recipe.phrase import PhraseSettings
-from nmtlab.recipe.rnn import RnnSettings
-from nmtlab.recipe.search import SearchSettings
 from nmtlab.recipe.section import Section, number_in
-from nmtlab.recipe.text import TextSettings
-from nmtlab.recipe.training import TrainingSettings
-from nmtlab.recipe.transfer import TransferSettings
-from nmtlab.recipe.transformer import TransformerSettings
-
-ModelSettings = Annotated[
-    TransformerSettings | RnnSettings | ConvSettings | ByteNetSettings | PhraseSettings, Field(discriminator="family")
-]
-"""The settings of one family of models."""
-
+from nmtlab.recipe.sections import Sections
 
 _MAX_BYTES = 1 << 20
 """Largest TOML file that is read as a recipe."""
 
 
-class Recipe(Section):
+class Recipe(Sections):
     """Everything that determines a run: the same recipe, corpus and machine reproduce it."""
-
-    about: str = ""
-    """Purpose of the recipe, in one line."""
-
-    corpus: CorpusSettings = Field(default_factory=CorpusSettings)
-
-    more_corpora: tuple[CorpusSettings, ...] = ()
-    """Additional training corpora, each a [[more_corpora]] table with the fields of [corpus]."""
-
-    text: TextSettings = Field(default_factory=TextSettings)
-    model: ModelSettings = Field(default_factory=TransformerSettings)
-    transfer: TransferSettings = Field(default_factory=TransferSettings)
-    training: TrainingSettings = Field(default_factory=TrainingSettings)
-    search: SearchSettings = Field(default_factory=SearchSettings)
-    machine: MachineSettings = Field(default_factory=MachineSettings)
-
-    @property
-    def corpora(self) -> tuple[CorpusSettings, ...]:
-        """All training corpora; dev text of the first one decides when training stops."""
-        return (self.corpus, *self.more_corpora)
-
-    @property
-    def trained_corpora(self) -> tuple[CorpusSettings, ...]:
-        """All but those from which only subwords are learned."""
-        return tuple(corpus for corpus in self.corpora if not corpus.vocabulary_only)
 
     @model_validator(mode="after")
     def _check(self) -> "Recipe":
         if problem := problem_of(self):
             raise ValueError(problem)
         return self
-
-    @property
-    def teacher(self) -> str:
-        """Name of the run whose distributions are learned besides the text; empty for none."""
-        return (self.training.teacher or self.transfer.parent) if self.training.teacher_weight else ""
 
     def without_low_rank(self) -> "Recipe":
         """Return the recipe of the model whose low-rank changes, if it has some, are merged into its weights."""
