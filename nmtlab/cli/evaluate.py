@@ -13,6 +13,7 @@ from nmtlab.analysis.comparison.compared import Given
 from nmtlab.analysis.comparison.files import ScoredText, read_translations, text_of_split
 from nmtlab.cli.answer import Answer, Json, print_answer
 from nmtlab.cli.options import (
+    UNFORCED,
     Beam,
     Set,
     Source,
@@ -20,7 +21,7 @@ from nmtlab.cli.options import (
     Target,
     Threads,
     check_belongs,
-    check_unsearched,
+    check_unread,
     open_text,
     run_recipe,
     sentence_bar,
@@ -164,7 +165,7 @@ def evaluate(
         if any(others) or split != "test" or Path(run).is_file():
             remedy = "leave out file, corpus, split, references, scores, beam and --all-directions"
             raise NmtlabError("--contrast: scores a run on the pairs of its file", remedy)
-        check_unsearched("--contrast", "given translations are scored without a search", set_)
+        check_unread("--contrast", "given translations are scored without a search", UNFORCED, set_)
         _print_contrast(run, contrast, source, target, set_, threads, json)
         return
     asked = Asked(ter, spbleu, segment_scores or [], lower_is_better or [])

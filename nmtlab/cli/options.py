@@ -3,7 +3,7 @@
 import math
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -14,7 +14,7 @@ from tqdm import tqdm
 from nmtlab.analysis.access.needs import in_direction, overlap_warning
 from nmtlab.errors import NmtlabError, RecipeError, RunError
 from nmtlab.files import writing
-from nmtlab.recipe import MachineSettings, Recipe
+from nmtlab.recipe import MachineSettings, Recipe, SearchSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
 from nmtlab.text.corpora.lines import lines_of, read_lines
@@ -25,7 +25,12 @@ _OF_SCORES = {
 }  # fmt: skip
 _OF_ANY_SCORE = (*_OF_SCORES, "score", "coverage", "coverage_form", "coverage_floor")
 _OF_PLANS = ("length_candidates", "length_weight")
-_OF_BEAMS = (*_OF_ANY_SCORE, *_OF_PLANS, "beam_size", "prune_below", "per_parent", "block_ngrams")
+OF_BEAMS = (*_OF_ANY_SCORE, *_OF_PLANS, "beam_size", "prune_below", "per_parent", "block_ngrams")
+"""Fields of search of a beam, of what it prunes and what it maximises."""
+
+UNFORCED = SearchSettings.model_fields.keys() - {"attention_temperature", "int8", "batch_tokens"}
+"""Fields of search that the probability of a given translation does not depend on."""
+
 _COLDEST, _HOTTEST = 0.001, 1000.0  # beyond these, float32 has no distribution left to sample from
 Number = TypeVar("Number", bound=float)
 AskedEngine = Literal["auto", "nmtlab", "ctranslate2"]
@@ -127,14 +132,21 @@ def _unread(field: str, recipe: Recipe) -> str:
     return "" if score in needed else f"{field} is of the score {' or '.join(needed)}, not of {score}"
 
 
-def check_unsearched(option: str, why: str, settings: list[str] | None, beam: int | None = None) -> None:
-    """Refuse settings of a search with an option that needs none: a beam, what it prunes and what it maximises.
+def check_unread(
+    option: str, why: str, unread: Collection[str], settings: list[str] | None, beam: int | None = None
+) -> None:
+    """Refuse settings of a search with an option that does not read them.
+
+    Args:
+        option: as on the command line.
+        why: it does not read them.
+        unread: fields of search.
 
     Raises:
-        NmtlabError: there is one; the message says `why` the option needs none.
+        NmtlabError: one of them, or a beam, is given.
     """
     asked = [f"--beam {beam}"] if beam else []
-    asked += [f"--set {setting}" for field, setting in _search_fields(settings).items() if field in _OF_BEAMS]
+    asked += [f"--set {setting}" for field, setting in _search_fields(settings).items() if field in unread]
     if asked:
         raise NmtlabError(f"{asked[0]} and {option}: {why}", "leave one out")
 

@@ -10,13 +10,14 @@ import typer
 
 from nmtlab.cli.answer import in_json
 from nmtlab.cli.options import (
+    OF_BEAMS,
     AskedEngine,
     Beam,
     Set,
     Threads,
     check_belongs,
     check_sampling,
-    check_unsearched,
+    check_unread,
     read_text,
     run_recipe,
     sentence_bar,
@@ -186,7 +187,7 @@ def translate(
     _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best)
     check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)
     if samples:
-        check_unsearched("--samples", "samples are drawn without a beam and a score", set_, beam)
+        check_unread("--samples", "samples are drawn without a beam and a score", OF_BEAMS, set_, beam)
     if mbr and n_best > samples:
         raise NmtlabError(f"--n-best {n_best} is more than the samples, {samples}", f"give --samples {n_best} or more")
     if mbr and samples > _MOST_COMPARED:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file
-from support.lineage import Lineage, make_lineage
+from support.lineage import SHORT, Lineage, make_lineage
 
 from nmtlab.analysis.dynamics.divergence import DIVERGENCE, divergence
 from nmtlab.analysis.dynamics.weight_change import WEIGHT_CHANGE, change_by_module, weight_change
@@ -15,12 +15,14 @@ from nmtlab.analysis.languages.moved_vectors import MOVED_VECTORS, moved_vectors
 from nmtlab.analysis.lexical.unseen_words import unseen_words
 from nmtlab.analysis.lexical.word_changes import WORD_CHANGES, gains_by_word, gains_finding, word_changes
 from nmtlab.errors import RunError
+from nmtlab.recipe import named_recipe
 from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode, forced_steps
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import write_lines
-from nmtlab.workspace import Workspace
+from nmtlab.training.setup import train
+from nmtlab.training.transfer import continued_recipe
 
 
 @pytest.fixture(scope="module")
@@ -204,21 +206,27 @@ def test_unseen_words_are_counted_by_type_and_by_token_in_each_text(lineage):
     assert types == [len({word for line in lineage.new.lines("test", "de") for word in line.split()})]
 
 
-def test_a_word_that_one_text_lacks_is_unseen_there_and_in_neither_if_both_lack_it(lineage, tmp_path):
-    workspace = Workspace(tmp_path / "data")
-    for name in ("runs/parent", "runs/child", "corpora/old", "corpora/new"):
-        shutil.copytree(lineage.workspace.data / name, workspace.data / name)
-    folder = workspace.corpus_folder("new")
-    for split, pairs in (("train", ["neu neu"]), ("test", ["neu niemals neu katze"])):
+def test_words_of_each_text_of_a_run_are_seen_and_one_that_all_lack_is_in_neither(lineage):
+    folder = lineage.workspace.data / "corpora/third"
+    folder.mkdir()
+    for split, pairs in (("train", ["neu neu"]), ("dev", []), ("test", ["neu niemals neu katze"])):
         for language in ("de", "en"):
-            lines = (folder / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
-            kept = lines if split == "train" else []
+            kept = [] if split == "test" else list(lineage.old.lines(split, language))[:20]
             write_lines(folder / f"{split}.{language}", [*kept, *pairs])
-    corpus = ParallelCorpus.open(folder)
-    child, parent = (Run(workspace.runs / name) for name in ("child", "parent"))
-    found = unseen_words(child, parent, corpus)
+    third = {"name": "third", "source": "de", "target": "en"}
+    recipe = continued_recipe(lineage.parent, named_recipe("fine-tune")).with_changes(SHORT)
+    run = train("both", recipe.with_changes({"more_corpora": [third]}), lineage.new, lineage.workspace)
+    found = unseen_words(run, lineage.parent, ParallelCorpus.open(folder))
     source = found[found["side"] == "source"].set_index(["counted", "text"])[["words", "unseen"]]
     assert source.loc[("types", "the parent's text")].tolist() == [3, 2]
     assert source.loc[("tokens", "the parent's text")].tolist() == [4, 3]
     assert source.loc[("types", "the new text")].tolist() == [3, 1]
     assert source.loc[("tokens", "either text")].tolist() == [4, 1]
+
+
+def test_a_training_text_that_is_not_here_is_named(lineage, tmp_path):
+    for name in ("runs/parent", "runs/child", "corpora/new"):
+        shutil.copytree(lineage.workspace.data / name, tmp_path / name)
+    child, parent = (Run(tmp_path / "runs" / name) for name in ("child", "parent"))
+    with pytest.raises(RunError, match="run 'parent': not all that it, or a run before it, was trained on is here"):
+        unseen_words(child, parent, lineage.new)

@@ -110,6 +110,6 @@ def test_sentences_packed_with_the_run_stand_for_its_text(lineage, tmp_path):
     assert "at least twice as likely" in page.words.answer.value
     page = unfolded(page)
     assert page.divergence.frame["run"].tolist() == ["child (packed dev)"]
-    assert "The training texts of both runs are not here" in page.unseen.answer.value
+    assert "The training text is not here" in page.unseen.answer.value
     page.search.click()
     assert page.found.frame["sentences"].tolist() == [20, 20]

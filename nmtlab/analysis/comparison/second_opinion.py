@@ -3,6 +3,7 @@
 The second opinion is that of a run that writes from right to left (Liu et al. 2016); the control, that of another seed.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -44,6 +45,8 @@ def second_opinion(
 ) -> pd.DataFrame:
     """Let a run from right to left, and another seed, score the lists of the run that differs in its direction alone.
 
+    A stored answer stays that of the runs that were there when it was first asked.
+
     Args:
         run: writes from right to left; the two others are beside it (`from_left_to_right`).
         size: as of `n_best`, whose answers are stored with the run that translates.
@@ -73,6 +76,8 @@ def second_opinion(
 def from_left_to_right(run: Run) -> tuple[Run, Run]:
     """Return the run beside one from right to left that differs in its direction alone, and one with another seed.
 
+    Those that have diverged or have no weights are passed over.
+
     Raises:
         RunError: the run writes from left to right, or one of the others is not there.
     """
@@ -82,7 +87,8 @@ def from_left_to_right(run: Run) -> tuple[Run, Run]:
     for path in sorted(workspace_of(run).runs.glob("*/recipe.toml")):
         with suppress(NmtlabError):  # a damaged run is none of these
             other = Run(path.parent)
-            if _training(other.recipe) == _training(run.recipe) and not other.recipe.text.reversed_target:
+            alike = _training(other.recipe) == _training(run.recipe) and not other.recipe.text.reversed_target
+            if alike and other.status != "diverged" and other.checkpoints.has_weights():
                 by_seed.setdefault(other.recipe.training.seed, other)
     seed = run.recipe.training.seed
     others = [by_seed[one] for one in sorted(by_seed, key=lambda one: (one < seed, one)) if one != seed]
@@ -116,11 +122,14 @@ def opinions(lists: Lists) -> pd.DataFrame:
 
 
 def opinions_finding(found: pd.DataFrame) -> str:
-    """Say how well the signs of `opinions` go with sentence chrF; empty if there is no other opinion."""
+    """Say how well the signs of `opinions` go with sentence chrF; empty without another opinion or ranks."""
     signs = [sign for sign in found if sign not in ("log_prob", "chrf")]
     if not signs:
         return ""
-    said = [f"{_title(sign)} {number(spearman(found[sign], found['chrf']))}" for sign in ("log_prob", *signs)]
+    rhos = {sign: spearman(found[sign], found["chrf"]) for sign in ("log_prob", *signs)}
+    if any(map(math.isnan, rhos.values())):
+        return ""  # one sentence, or all alike
+    said = [f"{_title(sign)} {number(rho)}" for sign, rho in rhos.items()]
     return f"Rank correlation with the sentence chrF of the search's first, per token: {listed(said)}."
 
 
@@ -140,7 +149,7 @@ def _bleu(way: str) -> Metric:
 
 
 def _correlation(column: str, label: str) -> Metric:
-    """Return the rank correlation of a sign of a bad translation with 100 - chrF."""
+    """Return the metric that correlates what should tell a bad translation with 100 - chrF, by rank."""
     sign = -1 if column == "log_prob" else 1
     return Metric(
         f"rho-{column.replace('_', '-')}", f"rank correlation of {label} with errors", needs=(REVERSED,),

@@ -1,14 +1,15 @@
 """Which words of the text that a run went on with had the run before it never seen?"""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import CONTINUED, continued_from, in_direction
-from nmtlab.analysis.access.texts import corpus_of
+from nmtlab.errors import RunError
 from nmtlab.figures.theme import BELOW, COLOURS, dressed
 from nmtlab.figures.words import number
 from nmtlab.runs.packed import workspace_of
@@ -16,6 +17,7 @@ from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.segmentation.learning import usable_pairs
 from nmtlab.text.segmentation.tokenizers import Words
+from nmtlab.training.earlier_texts import text_of, texts_before
 
 _PARENT, _NEW, _NEITHER = "the parent's text", "the new text", "either text"
 _KEYS = ["run", "side", "counted"]
@@ -27,8 +29,8 @@ def unseen_words(run: Run, parent: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     Words are Moses tokens. In Khayrallah et al. (2018), they explain what is gained on one text, and style on another.
 
     Args:
-        run: one that went on from another.
-        parent: that run; its training text must be in the workspace.
+        run: one that went on from another; its training texts must be in the workspace.
+        parent: that run; its texts, and those of the runs that it started from, must be there, too.
         corpus: that which the run went on with.
 
     Returns:
@@ -36,17 +38,22 @@ def unseen_words(run: Run, parent: Run, corpus: ParallelCorpus) -> pd.DataFrame:
         `text`, which training text; `words`, how many there are; `unseen`, how many of these it lacks.
 
     Raises:
-        CorpusError: a training text is not here.
+        RunError: a training text is not here as it was.
     """
-    run = in_direction(run, corpus)
-    old = corpus_of(parent.directed(*run.direction), workspace_of(run))
+    run, workspace = in_direction(run, corpus), workspace_of(run)
+    old, known = texts_before(parent, workspace)
+    if not known:
+        problem = f"run {parent.name!r}: not all that it, or a run before it, was trained on is here"
+        raise RunError(problem, "open a workspace with these corpora and runs")
+    new = text_of(run, workspace, "counting unseen words", "open a workspace that has it")
     split = "test" if "test" in corpus.splits else "dev"
-    seen = [_words_of(one, of.recipe.text.max_words) for one, of in ((old, parent), (corpus, run))]
     rows: list[tuple[str, str, str, int, int]] = []
-    for side, language, parents, new in zip(("source", "target"), corpus.direction, *seen, strict=True):
+    seen = [_words_by_language(texts, of.recipe.text.max_words) for texts, of in ((old, parent), (new, run))]
+    for side, language in zip(("source", "target"), corpus.direction, strict=True):
         words = Counter(_split(corpus.lines(split, language), language))
-        for text, known in ((_PARENT, parents), (_NEW, new), (_NEITHER, parents | new)):
-            rows += [(side, counted, text, *numbers) for counted, numbers in _unseen(words, known).items()]
+        parents, ours = (by_language[language] for by_language in seen)
+        for text, trained in ((_PARENT, parents), (_NEW, ours), (_NEITHER, parents | ours)):
+            rows += [(side, counted, text, *numbers) for counted, numbers in _unseen(words, trained).items()]
     return pd.DataFrame(rows, columns=["side", "counted", "text", "words", "unseen"])
 
 
@@ -105,19 +112,24 @@ UNSEEN_WORDS = Analysis(
 )
 
 
-def _words_of(corpus: ParallelCorpus, max_words: int) -> tuple[set[str], set[str]]:
-    """Return the types of each side of a training text."""
-    sides: tuple[set[str], set[str]] = (set(), set())
-    words = [Words(language) for language in corpus.direction]
-    for pair in usable_pairs(corpus, max_words):
-        for seen, by, line in zip(sides, words, pair, strict=True):
-            seen.update(by.split(line))
-    return sides
+def _words_by_language(texts: Iterable[ParallelCorpus], max_words: int) -> Mapping[str, set[str]]:
+    """Return the types in the training parts of texts."""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for text in texts:
+        for pair in usable_pairs(text, max_words):
+            for language, line in zip(text.direction, pair, strict=True):
+                seen[language].update(_split([line], language))
+    return seen
 
 
 def _split(lines: Iterable[str], language: str) -> Iterator[str]:
-    words = Words(language)
+    words = _by_words(language)
     return (word for line in lines for word in words.split(line))
+
+
+@cache
+def _by_words(language: str) -> Words:
+    return Words(language)
 
 
 def _unseen(words: Counter[str], known: Collection[str]) -> dict[str, tuple[int, int]]:

@@ -3,7 +3,9 @@
 display(READINGS.numbers(run, source="bir kedi", target="a cat"))
 """
 
+import math
 from copy import deepcopy
+from decimal import Decimal
 
 import pandas as pd
 import torch
@@ -11,6 +13,7 @@ from torch.nn.functional import kl_div, one_hot
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.needs import DECODING, END
+from nmtlab.errors import CorpusError
 from nmtlab.models.interface import encoded, on_device, output_index
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
@@ -18,6 +21,7 @@ from nmtlab.search.forced import forced_steps
 from nmtlab.systems import open_model
 from nmtlab.text.batching.batch import batch_of
 from nmtlab.text.batching.batches import pad
+from nmtlab.text.corpora.lines import is_blank
 from nmtlab.training.objective import sentence_log_probs
 
 
@@ -31,7 +35,12 @@ def readings(run: Run, source: str, target: str, machine: MachineSettings | None
 
     Returns:
         A row for each: `reading`; `equation` of the survey; `nats`, the sum over the target's tokens, EOS included.
+
+    Raises:
+        CorpusError: a sentence is blank.
     """
+    if is_blank(source) or is_blank(target):
+        raise CorpusError("a blank sentence has no reading", "give a sentence and its translation")
     system = open_model(run, machine=machine)
     model = deepcopy(system.model).double()
     ids = pad([system.pipeline.source_ids(source)]), pad(system.pipeline.encode_target([target]))
@@ -42,14 +51,16 @@ def readings(run: Run, source: str, target: str, machine: MachineSettings | None
     log_probs = torch.cat([step.log_probs[0] for step in steps])  # (|y|, types)
     columns = output_index(steps[0].state.output_ids, pair.target[0])
     tokens, given = log_probs.gather(1, columns[:, None]), one_hot(columns, log_probs.shape[1]).double()
+    finite = log_probs.clamp_min(torch.finfo(log_probs.dtype).min)
+    product = math.prod(map(Decimal, tokens.exp().flatten().tolist()))  # of a long sentence, too small for a float
     found = {
         ("sum of the tokens' losses", "36"): -tokens.sum(),
-        ("likelihood: -log of the product of probabilities", "37"): -tokens.exp().prod().log(),
+        ("likelihood: -log of the product of probabilities", "37"): -product.ln(),
         ("sequences: the reference as one sample of translations", ""): -sampled.mean(),
-        ("tokens: the reference as one sample of each next token", ""): -(given * log_probs).nan_to_num(0.0).sum(),
-        ("distance to the distribution that has the reference alone", "39"): kl_div(log_probs, given, reduction="sum"),
+        ("tokens: the reference as one sample of each next token", ""): -(given * finite).sum(),
+        ("distance to the distribution that has the reference alone", "39"): kl_div(finite, given, reduction="sum"),
     }
-    return pd.DataFrame([(*about, value.item()) for about, value in found.items()], columns=_COLUMNS)
+    return pd.DataFrame([(*about, float(value)) for about, value in found.items()], columns=_COLUMNS)
 
 
 _COLUMNS = ["reading", "equation", "nats"]

@@ -60,7 +60,7 @@ PAGE = About(
 
 _NONE = "No run here went on from another: train one with 'nmtlab train CORPUS --from RUN'."
 _NO_TEXT = "Neither the text that the run went on with nor its parent's is here."
-_NO_TRAINING_TEXT = "The training texts of both runs are not here: their words cannot be counted."
+_NO_TRAINING_TEXT = "The training text is not here: its words cannot be counted."
 _SEARCHED = 20
 _METRICS = ("BLEU", "chrF")
 
@@ -89,9 +89,7 @@ class ChangedPage(Page):
         self.divergence = ViewSection(
             self._divergence, ("runs",), "KL divergence from the parent, in nats a token", 3, shown=_by_text
         )
-        self.unseen = ViewSection(
-            self._unseen, ("runs",), "Shares of unseen words", 3, missing=lambda: _NO_TRAINING_TEXT * bool(self._both)
-        )
+        self.unseen = ViewSection(self._unseen, ("runs",), "Shares of unseen words", 3)
         self.calibration = ViewSection(
             lambda: self._on_new(CALIBRATION, self._both), ("runs",), "Calibration errors", shown=errors_in_words
         )
@@ -210,7 +208,7 @@ class ChangedPage(Page):
         return view_of(analysis, runs, of, corpus=new.corpus, split=new.split, sample=FEW)
 
     def _divergence(self) -> View | None:
-        if not self._texts or unmet(child := self._both[1], DIVERGENCE.needs):
+        if not self._texts or not DIVERGENCE.fits(child := self._both[1]):
             return None
         found = [
             DIVERGENCE.of(child, parent=self._both[0], corpus=text.corpus, split=text.split, sample=FEW).assign(
@@ -224,11 +222,13 @@ class ChangedPage(Page):
 
     def _unseen(self) -> View | None:
         if (new := self._new) is None or new.packed:
+            self.unseen.answer.say(_NO_TRAINING_TEXT * bool(new))
             return None
         try:
-            return view_of(UNSEEN_WORDS, self._both[1:], f"{new.name}", corpus=new.corpus)
-        except CorpusError:
-            return None  # the parent's text is not here
+            return view_of(UNSEEN_WORDS, self._both[1:], new.name, corpus=new.corpus)
+        except RunError as error:
+            self.unseen.answer.say(str(error))
+            return None
 
     def _norms(self) -> View | None:
         return view_of(NORMS_BY_FREQUENCY, self._both)

@@ -347,7 +347,7 @@ def _with_made(cell: Cell, made: Made, maker: Cell) -> Cell:
 def _based_on(cell: Cell, base: Cell) -> Cell:
     """Return a cell that starts from the training of another system."""
     recipe = cell.recipe.with_changes({"transfer.parent": base.run})
-    return replace(cell, recipe=recipe, needs=(Need("parent", _only_trained(base)),))
+    return replace(cell, recipe=recipe, needs=(*cell.needs, Need("parent", _only_trained(base))))
 
 
 def _taught(student: Cell, teacher: Cell, distillation: Distillation) -> Cell:
@@ -355,10 +355,10 @@ def _taught(student: Cell, teacher: Cell, distillation: Distillation) -> Cell:
     cell = _only_trained(teacher)
     if distillation == "word":
         recipe = student.recipe.with_changes({"training.teacher": teacher.run})
-        return replace(student, recipe=recipe, needs=(Need("teacher", cell),))
+        return replace(student, recipe=recipe, needs=(*student.needs, Need("teacher", cell)))
     corpus = TranslatedCorpus(student.corpus, teacher.run, nearest=distillation == "interpolated")
     recipe = student.recipe.with_changes(_named(corpus))
-    return replace(student, recipe=recipe, corpus=corpus, needs=(Need("translator", cell),))
+    return replace(student, recipe=recipe, corpus=corpus, needs=(*student.needs, Need("translator", cell)))
 
 
 def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:
