@@ -79,7 +79,7 @@ def translate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File of document ids, one a line, for a run that reads in context.",
+            help="Document ids, one a line, for a run with context.",
             show_default=False,
         ),
     ] = None,

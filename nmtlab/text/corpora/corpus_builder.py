@@ -111,7 +111,8 @@ def copy_text(folder: Path | str, text: MonolingualCorpus, source: str) -> Impor
         source: code of the source language, in which the copies are said to be.
 
     Raises:
-        CorpusError: `folder` exists, the code is none or that of the text, or the text cannot be read or has only blank lines.
+        CorpusError: `folder` exists, the code is none or that of the text, or the text cannot be read or
+            has only blank lines.
     """
     check_language(source)
     if source == text.language:
