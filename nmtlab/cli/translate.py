@@ -66,21 +66,21 @@ def translate(
     ] = None,
     length_bin: Annotated[
         int | None,
-        typer.Option(min=0, help="Length token, from 0, the shortest, if it has some.", show_default=False),
+        typer.Option(min=0, help="Length token of a run that has some; 0: shortest.", show_default=False),
     ] = None,
     also_source: Annotated[
         list[Path] | None,
         typer.Option(
             "--also-source",
             metavar="FILE",
-            help="Text in the next of several source languages.",
+            help="Text in the next source language of several; repeatable. A blank line is a missing sentence.",
         ),
     ] = None,
     documents: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Id of each line's document, if read in context.",
+            help="Document ids, one a line, for a run with context.",
             show_default=False,
         ),
     ] = None,
@@ -100,9 +100,12 @@ def translate(
         _printed("--json", help="JSON, as the book's reference explains it."),
     ] = False,
     token_scores: Annotated[
-        bool, _printed("--token-scores", help="Probability and entropy of each token in JSON.")
+        bool, _printed("--token-scores", help="Log-probability and entropy of each token, in JSON.")
     ] = False,
-    top: Annotated[int, _printed(min=0, show_default=False, help="As many likely tokens for each place in JSON.")] = 0,
+    top: Annotated[
+        int,
+        _printed(min=0, show_default=False, help="Number of the likeliest tokens to list at each position, in JSON."),
+    ] = 0,
     samples: Annotated[
         int, _searching(min=0, max=10_000, metavar="N", show_default=False, help="Sample N translations per line.")
     ] = 0,
@@ -117,13 +120,15 @@ def translate(
     mbr: Annotated[
         Literal["chrf", "bleu"] | None,
         _searching(
-            help="Choose samples by their expected chrF or BLEU.",
+            help="Print only the sample of highest expected score.",
             show_default=False,
         ),
     ] = None,
     groups: Annotated[
         int,
-        _searching(min=0, max=100, metavar="N", show_default=False, help="The best of each group of a diverse beam."),
+        _searching(
+            min=0, max=100, metavar="N", show_default=False, help="The best of each of N groups of a diverse beam."
+        ),
     ] = 0,
     strength: Annotated[
         float | None,
@@ -140,7 +145,7 @@ def translate(
     engine: Annotated[
         AskedEngine,
         _engine(
-            help="auto: ctranslate2 where it finds the same sooner.",
+            help="auto takes ctranslate2 where that finds the same translations sooner.",
         ),
     ] = "auto",
     precision: Annotated[

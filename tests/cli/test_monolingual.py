@@ -183,6 +183,20 @@ def test_text_is_copied_to_the_source_side_by_name(nmtlab, data, german):
     assert "language 'e': not a language code" in refused.err
 
 
+def test_blank_lines_are_not_copied_but_counted(nmtlab, data):
+    write_lines(data / "corpora" / "gappy" / "train.de", ["ein hund", "", "\u200b", "eine katze"])
+    done = nmtlab("corpus", "copy", "copies", "--text", "gappy", "--source", "en")
+    assert not done.code, done.err
+    corpus = ParallelCorpus.open(data / "corpora" / "copies", "en", "de")
+    assert list(corpus.pairs("train")) == [("ein hund", "ein hund"), ("eine katze", "eine katze")]
+    report = json.loads((corpus.folder / "import.json").read_text())
+    assert (report["read"], report["kept"], report["dropped"]) == (4, {"train": 2}, {"train": {"blank line": 2}})
+    write_lines(data / "corpora" / "empty" / "train.de", ["", " "])
+    refused = nmtlab("corpus", "copy", "more", "--text", "empty", "--source", "en")
+    assert "text empty: all 2 lines were dropped, 2 blank line; give more text" in refused.err
+    assert not (data / "corpora" / "more").exists()
+
+
 def test_short_pairs_that_are_repeated_are_counted(nmtlab, data):
     pairs = [
         ("ein hund", "a dog"),

@@ -9,6 +9,8 @@ from nmtlab.dashboards.pages.monolingual import MonolingualPage
 from nmtlab.errors import NmtlabError
 from nmtlab.grids.results.results import Lines, Results
 from nmtlab.grids.results.schemas import SENTENCES
+from nmtlab.thesis.shown.made import made_pairs
+from nmtlab.thesis.shown.rounds import rounds_view
 from nmtlab.thesis.tables.monolingual import BACK, MONOLINGUAL, REAL
 from nmtlab.workspace import Workspace
 
@@ -29,6 +31,17 @@ def test_without_a_measured_table_the_page_says_what_trains_its_systems(tmp_path
     assert page.gains.answer.value.startswith("No runs yet: &#x27;nmtlab reproduce monolingual --save&#x27;")
     assert page.quality.answer.value == page.gains.answer.value
     assert "nmtlab reproduce monolingual" in page.none.value
+
+
+def test_another_score_does_not_read_rounds_and_made_text_again(tmp_path, monkeypatch):
+    module, read = "nmtlab.dashboards.pages.monolingual", []
+    view, pairs = rounds_view(), made_pairs(Workspace(tmp_path / "data"))
+    monkeypatch.setattr(f"{module}.rounds_view", lambda: read.append("rounds") or view)
+    monkeypatch.setattr(f"{module}.made_pairs", lambda _: read.append("made") or pairs)
+    page = unfolded(MonolingualPage(Workspace(tmp_path / "data")))
+    assert sorted(read) == ["made", "rounds"]
+    page.metric.value = "test-chrf"
+    assert len(read) == 2
 
 
 def test_the_page_shows_what_is_measured_in_the_chosen_score(tmp_path, monkeypatch):

@@ -112,6 +112,6 @@ def test_what_the_encoder_has_read_of_the_sentence_is_drawn(why):
     title = why.folds[-1]._head.description
     assert title == "How far does the encoder see?"
     (section,) = why.folds[-1].sections
-    assert section.answer.value.startswith("The farthest tokens that a state has read: one ")
+    assert section.answer.value.startswith("In one, a state depends on tokens up to ")
     assert section.chart.figure.data
     assert why._message.value == ""

@@ -77,14 +77,16 @@ def reach_figure(found: pd.DataFrame) -> go.Figure:
 
 
 def reach_finding(found: pd.DataFrame) -> str:
-    """Say how many words before and after it a state depends on, at most, of each run."""
+    """Say how many tokens before and after its position a state depends on, at most, in each run."""
     parts = []
     for run, rows in found.groupby("run", sort=False):
         seen = rows[rows["weight"] > 0]
         away = seen["source_position"] - seen["target_position"]
         tokens = rows["source_position"].max() + 1
-        parts.append(f"{run} {max(0, -away.min())} before it and {max(0, away.max())} after it, of {tokens}")
-    return f"The farthest tokens that a state has read: {listed(parts, '; ')}." if parts else ""
+        before, after = max(0, -away.min()), max(0, away.max())
+        depends = f"a state depends on tokens up to {before} before and {after} after its position (of {tokens})"
+        parts.append(f"{run}, {depends}")
+    return f"In {listed(parts, '; in ')}." if parts else ""
 
 
 REACH = Analysis(

@@ -57,7 +57,8 @@ class MonolingualPage(Page):
         self.metric = widgets.Dropdown(description="Score", options=options, layout={"width": "100%"})
         self.gains = ViewSection(lambda: self._view(self.gains, monolingual_view), ("metric",), "In numbers")
         self.quality = ViewSection(lambda: self._view(self.quality, quality_view), ("metric",), "In numbers")
-        self.rounds = ViewSection(rounds_view, ("metric",), "In numbers")
+        # Rounds and made text have the same numbers with every score, which takes long to compute.
+        self.rounds = ViewSection(rounds_view, ("selection",), "In numbers")
         self.none, self.pairs = Note(), Table("The first pairs of each text, by their lines", height="24em")
         self.made = Table("How good and how diverse made text is", height="18em")
         self.selection = widgets.Dropdown(description="Selection", options=[], layout={"width": "100%"})
@@ -68,7 +69,7 @@ class MonolingualPage(Page):
         self._selections = selections(workspace)
         self.selection.observe(lambda _: self._begin_at_its_share(), "value")
         offer(self.selection, tuple(self._selections))
-        made = Section(("metric",), (self.none, self.pairs, self.made), self._show_made)
+        made = Section(("selection",), (self.none, self.pairs, self.made), self._show_made)
         self.measured = widgets.VBox([self.gains.answer, self.gains.chart])
         body = [
             self.measured, html(_SYSTEMS, "nmtlab-note"),

@@ -13,9 +13,9 @@ from typing import Any
 from nmtlab.errors import CorpusError
 from nmtlab.files import write_text
 from nmtlab.reading import read_json
-from nmtlab.text.corpora.cleaning import Limits, clean, sentence_digests, without_leaks
+from nmtlab.text.corpora.cleaning import BLANK_LINE, Limits, clean, sentence_digests, without_leaks
 from nmtlab.text.corpora.corpus import SPLITS, Pair, ParallelCorpus, check_language
-from nmtlab.text.corpora.lines import new_folder, read_lines, write_lines, write_pairs
+from nmtlab.text.corpora.lines import is_blank, new_folder, read_lines, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
 from nmtlab.text.corpora.splitting import HoldOut, divide, hash_position
 
@@ -103,7 +103,7 @@ def _report(corpus: ParallelCorpus) -> dict[str, Any]:
 
 
 def copy_text(folder: Path | str, text: MonolingualCorpus, source: str) -> ImportReport:
-    """Write the corpus `folder` atomically: the lines of a text on both sides (Currey et al. 2017).
+    """Write the corpus `folder` atomically: the lines of a text on both sides, without blank ones (Currey et al. 2017).
 
     Args:
         folder: must not exist.
@@ -111,7 +111,8 @@ def copy_text(folder: Path | str, text: MonolingualCorpus, source: str) -> Impor
         source: code of the source language, in which the copies are said to be.
 
     Raises:
-        CorpusError: `folder` exists, the code is none or that of the text, or the text cannot be read or is empty.
+        CorpusError: `folder` exists, the code is none or that of the text, or the text cannot be read or
+            has only blank lines.
     """
     check_language(source)
     if source == text.language:
@@ -119,10 +120,14 @@ def copy_text(folder: Path | str, text: MonolingualCorpus, source: str) -> Impor
         raise CorpusError(problem, "choose text in the target language")
     origin = {"text": text.name, "language": text.language, "checksum": text.checksum()}
     report = ImportReport("copied", origin, source, text.language, synthetic=source)
-    text.count()  # which refuses an empty text
+    total = text.count()  # which refuses an empty text
     with new_folder(folder) as temporary:
         copies, lines = (temporary / f"train.{code}" for code in (source, text.language))
-        report.kept = {"train": write_pairs(copies, lines, ((line, line) for line in text.lines()))}
+        pairs = ((line, line) for line in text.lines() if not is_blank(line))
+        report.kept = {"train": write_pairs(copies, lines, pairs)}
+        report.dropped["train"] += Counter({BLANK_LINE: total - report.kept["train"]})
+        if not report.kept["train"]:
+            raise CorpusError(f"text {text.name}: {why_nothing(report, 'lines')}", "give more text")
         report.save(temporary)
     return report
 

@@ -31,8 +31,8 @@ class Crossing(NamedTuple):
         below: the system that is better with less text.
         above: the one that is better with more.
         pairs: number of training pairs with which their mean scores are equal, linear in its logarithm.
-        low: lower end of its 95 % interval over seeds, NaN with fewer than `ENOUGH_SEEDS` seeds; minus infinity if in
-            some draws they do not cross at the measured sizes.
+        low: lower end of its 95 % interval over seeds, NaN with fewer than `ENOUGH_SEEDS` seeds; minus infinity if
+            in 2.5 % of the draws or more they do not cross at the measured sizes.
         high: its upper end, likewise, infinity.
     """
 
@@ -149,17 +149,15 @@ def curves_finding(found: Sequence[LearningCurve], crossings: Sequence[Crossing]
     for size in dict.fromkeys((min(min(one.scores) for one in found), max(max(one.scores) for one in found))):
         there = [one for one in found if size in one.scores]
         best = max(there, key=lambda one: fmean(one.scores[size]))
-        said.append(f"With {size:,} pairs, {best.system} is best of {len(there)} ({fmean(best.scores[size]):.1f}).")
+        if len(there) > 1:
+            score = fmean(best.scores[size])
+            said.append(f"With {size:,} pairs, “{best.system}” is best of {len(there)} ({score:.1f}).")
+    known = [one for one in crossings if math.isfinite(one.low) and math.isfinite(one.high)]
     said += [
-        f"{one.below} is better than {one.above} up to about {number(one.pairs, 0)} pairs{_said(one)}."
-        for one in crossings
+        f"“{one.below}” is better than “{one.above}” up to about {number(one.pairs, 0)} pairs "
+        f"(95 %: {number(one.low, 0)} to {number(one.high, 0)})."
+        for one in known
     ]
+    if unknown := len(crossings) - len(known):
+        said.append(f"Crossings that the seeds leave open: {unknown}.")
     return " ".join(said)
-
-
-def _said(crossing: Crossing) -> str:
-    if math.isnan(crossing.low):
-        return " (too few seeds for an interval)"
-    if math.isinf(crossing.low) or math.isinf(crossing.high):
-        return " (which the seeds leave open)"
-    return f" (95 %: {number(crossing.low, 0)} to {number(crossing.high, 0)})"

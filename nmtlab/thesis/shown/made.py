@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import groupby, islice, pairwise
+from itertools import chain, islice, pairwise
 from statistics import fmean
 
 import pandas as pd
@@ -54,7 +54,9 @@ def made_beside_real(text: TranslatedCorpus, workspace: Workspace, most: int) ->
 
     One side is not made, and the same in both. There are none if the text is not here, or another has its name.
     """
-    return [(made[0], real[0], made[1], real[1]) for made, real in islice(_beside(text, workspace), most)]
+    lines = _beside(text, workspace)
+    pairs = chain.from_iterable([(made[0], real[0], made[1], real[1]) for made in some] for some, real in lines)
+    return list(islice(pairs, most))
 
 
 def made_qualities(workspace: Workspace, scale: Scale = "small") -> pd.DataFrame:
@@ -71,12 +73,13 @@ def made_qualities(workspace: Workspace, scale: Scale = "small") -> pd.DataFrame
     """
     lines = []
     for row, system, text in _made_texts(scale):
-        by_line = [list(some) for _, some in islice(groupby(_beside(text, workspace), lambda pair: pair[1]), _LINES)]
-        if pairs := [pair for some in by_line for pair in some]:
+        if by_line := list(islice(_beside(text, workspace), _LINES)):
             place = 0 if text.side == "source" else 1
-            made, real = ([pair[side][place] for pair in pairs] for side in (0, 1))
+            made = [one[place] for some, _ in by_line for one in some]
+            real = [pair[place] for some, pair in by_line for _ in some]
             score = chrf_metric().corpus_score(made, [real]).score
-            lines.append((row, system, len(pairs), score, 100 * _words(made) / _words(real), _among(by_line, place)))
+            among = _among([[one[place] for one in some] for some, _ in by_line])
+            lines.append((row, system, len(made), score, 100 * _words(made) / _words(real), among))
     return pd.DataFrame(lines, columns=QUALITIES)
 
 
@@ -92,32 +95,31 @@ def _made_texts(scale: Scale) -> list[tuple[str, str, TranslatedCorpus]]:
     return [(row, system, text) for text, (row, system) in found.items()]
 
 
-def _beside(text: TranslatedCorpus, workspace: Workspace) -> Iterator[tuple[Pair, Pair]]:
-    """Yield each made pair with the real one; there are none if the text is not here, or another has its name."""
+def _beside(text: TranslatedCorpus, workspace: Workspace) -> Iterator[tuple[list[Pair], Pair]]:
+    """Yield made pairs with the real one of their line; none if the text is not here, or another has its name."""
     if planned(text, workspace) != text:
         return
-    kept = 1 if text.side == "source" else 0
+    kept, most = 1 if text.side == "source" else 0, max(1, text.samples)
     with suppress(CorpusError):
-        rest = text.whole.open(workspace).pairs("train")
-        real: Pair | None = next(rest, None)
-        # Made pairs are in the order of the real ones, some of which have none, and some several.
-        for made in text.open(workspace).pairs("train"):
-            while real and real[kept] != made[kept]:
-                real = next(rest, None)
-            if real:
-                yield made, real
+        made = text.open(workspace).pairs("train")
+        one: Pair | None = next(made, None)
+        # Made pairs are in the order of the real ones, some of which have none, or fewer than there are samples.
+        # Neighbours with the same kept side are told apart by their number only.
+        for real in text.whole.open(workspace).pairs("train"):
+            some: list[Pair] = []
+            while one and one[kept] == real[kept] and len(some) < most:
+                some.append(one)
+                one = next(made, None)
+            if some:
+                yield some, real
 
 
 def _words(lines: list[str]) -> int:
     return len({word for line in lines for word in line.split()})
 
 
-def _among(by_line: list[list[tuple[Pair, Pair]]], place: int) -> float:
+def _among(by_line: list[list[str]]) -> float:
     """Return the mean chrF of a translation against the next one of its line; NaN if no line has two."""
     metric = chrf_metric()
-    scores = [
-        metric.sentence_score(one[place], [other[place]]).score
-        for some in by_line
-        for (one, _), (other, _) in pairwise(some)
-    ]
+    scores = [metric.sentence_score(one, [other]).score for some in by_line for one, other in pairwise(some)]
     return fmean(scores) if scores else float("nan")

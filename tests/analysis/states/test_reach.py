@@ -70,7 +70,7 @@ def test_the_shares_of_a_state_add_up_to_one_and_what_is_farthest_is_said(zoo):
     view = REACH.view(run, source="ein hund sieht")
     shares = REACH.of(run, source="ein hund sieht").groupby("target_position")["weight"].sum()
     assert shares.tolist() == pytest.approx([1, 1, 1])
-    assert view.finding == "The farthest tokens that a state has read: whole 2 before it and 2 after it, of 3."
+    assert view.finding == "In whole, a state depends on tokens up to 2 before and 2 after its position (of 3)."
     assert np.array(view.figure.data[0].z).shape == (3, 3)
     with pytest.raises(CorpusError, match="source sentence: blank; give a sentence"):
         REACH.of(run, source=" ")

@@ -45,13 +45,21 @@ def test_the_view_names_the_best_systems_and_shades_the_interval():
     view = learning_curve_view(found)
     (crossing,) = crossings_of(found)
     assert view.finding == (
-        "With 500 pairs, phrases is best of 2 (8.0). With 8,000 pairs, network is best of 2 (18.0). phrases is better "
-        f"than network up to about {crossing.pairs:,} pairs (95 %: {crossing.low:,} to {crossing.high:,})."
+        "With 500 pairs, “phrases” is best of 2 (8.0). With 8,000 pairs, “network” is best of 2 (18.0). “phrases” is "
+        f"better than “network” up to about {crossing.pairs:,} pairs (95 %: {crossing.low:,} to {crossing.high:,})."
     )
     (band,) = [shape for shape in view.figure.layout.shapes if shape.type == "rect"]
     assert (band.x0, band.x1) == (crossing.low, crossing.high)
     assert [list(trace.y) for trace in view.figure.data] == [[8.0, 10.0, 12.0], [2.0, 9.0, 18.0]]
     assert view.frame["test BLEU"].tolist()[:2] == [8.0, 10.0]
+
+
+def test_what_the_seeds_leave_open_is_counted_and_a_system_alone_is_not_best():
+    few, wide = {**NETWORK, 2000: [9.0]}, {**NETWORK, 8000: [10.0, 18.0, 26.0]}
+    found = [curve("phrases", PHRASES), curve("few", few), curve("wide", wide), curve("more", {32_000: [20.0]})]
+    assert learning_curve_view(found).finding == (
+        "With 500 pairs, “phrases” is best of 3 (8.0). Crossings that the seeds leave open: 2."
+    )
 
 
 def test_a_measured_table_has_the_curves_of_its_systems_on_nested_texts():

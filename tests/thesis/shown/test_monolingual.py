@@ -116,6 +116,29 @@ def test_made_pairs_are_shown_beside_the_real_ones_of_the_same_line(tmp_path):
     assert made_beside_real(text, workspace, 9)[-1] == ("aine", "ein", "one", "one")
 
 
+def test_neighbours_with_the_same_kept_side_are_beside_the_real_ones_of_their_own_lines(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path / "data")
+    real = [("datei", "file"), ("akte", "file"), ("haus", "house"), ("haus", "house")]
+    for samples in (0, 2):
+        text = TranslatedCorpus(ExternalCorpus("rest", "de", "en"), "back", side="source", samples=samples)
+        drawn = range(max(1, samples))
+        made = [(f"{source}{number}", target) for source, target in real for number in drawn]
+        for name, pairs in (("rest", real), (text.name, made)):
+            folder = workspace.data / "corpora" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            for code, side in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
+                write_lines(folder / f"train.{code}", side)
+        origin = {"run": "back", "checksum": MonolingualCorpus(workspace.data / "corpora/rest", "en").checksum()}
+        (folder / "import.json").write_text(json.dumps({"kind": "translated", "origin": origin}))
+        assert made_beside_real(text, workspace, 9) == [
+            (f"{source}{number}", source, target, target) for source, target in real for number in drawn
+        ]
+        monkeypatch.setattr("nmtlab.thesis.shown.made._made_texts", lambda scale, text=text: [("de-en", "back", text)])
+        (line,) = made_qualities(workspace).itertuples()
+        assert line.pairs == len(made)
+        assert math.isnan(line.among) == (samples == 0)
+
+
 def test_several_sources_of_a_line_are_beside_the_same_real_one_and_as_diverse_as_they_differ(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path / "data")
     assert made_qualities(workspace, "tiny").columns.tolist() == QUALITIES
