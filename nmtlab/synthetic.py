@@ -110,7 +110,7 @@ def back_translate(
     Args:
         run: with weights; in the direction in which it translates.
         machine: where to compute, as of `open_system`.
-        system: the run as another engine has opened it, if one is to translate.
+        system: the run as another engine has opened it, if one is to translate; of no effect with `others`.
         others: runs that translate with it, as an ensemble.
 
     Raises:

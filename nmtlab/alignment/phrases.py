@@ -27,7 +27,7 @@ class PhraseTable:
 
     Args:
         ngrams: (n-grams, LONGEST) source ids, padded with -1 behind them.
-        counts: (n-grams,) how often each occurs in the text.
+        counts: (n-grams,) how often each occurs in the pairs with links.
         offsets: (n-grams + 1,) int64, the start of each n-gram's entries, and the end of the last.
         targets: (entries,) target ids.
         ranks: (entries,) rank, from 0, of the most frequent translation of the n-gram that contains the type.
@@ -47,11 +47,14 @@ class PhraseTable:
 
         Args:
             pairs: ids of source and target sentences, without EOS.
-            links: of the tokens of each pair, as pairs of positions from 0.
+            links: of the tokens of each pair, as pairs of positions from 0; a pair without any was not aligned and
+                adds nothing.
         """
         counts: Counter[Ngram] = Counter()
         found: dict[Ngram, Counter[Ngram]] = defaultdict(Counter)
         for (source, target), linked in zip(pairs, links, strict=True):
+            if not linked:
+                continue  # else all its target tokens would be translations of ()
             for ngram, translation in _phrases(source, target, linked):
                 counts[ngram] += 1
                 if translation:

@@ -234,7 +234,7 @@ def export(
     ngrams: Annotated[
         int | None,
         typer.Option(
-            min=1, max=3, help="The map has phrases of source n-grams of up to so many tokens instead of types."
+            min=1, max=LONGEST, help="The map has phrases of source n-grams of up to so many tokens instead of types."
         ),
     ] = None,
 ) -> None:

@@ -23,11 +23,11 @@ from nmtlab.cli.options import (
     sentence_bar,
 )
 from nmtlab.cli.translated import AlignedBy, Fields, link_fields, token_fields, translated_lines
-from nmtlab.errors import NmtlabError, RecipeError, RunError
+from nmtlab.errors import CorpusError, NmtlabError, RecipeError, RunError
 from nmtlab.runs.listing import open_run
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.context import in_context
-from nmtlab.text.corpora.corpus import ParallelCorpus, open_corpus
+from nmtlab.text.corpora.corpus import ParallelCorpus
 from nmtlab.text.corpora.lines import is_blank, write_lines
 from nmtlab.workspace import Workspace
 
@@ -205,6 +205,7 @@ def translate(
     read = _as_read(opened, lines, documents)
     which: Which = "last" if last else "best"
 
+    from nmtlab.analysis.access.texts import corpus_of
     from nmtlab.evaluation.expected_utility import pairwise_bleu, pairwise_chrf
     from nmtlab.evaluation.scores import bleu_words, default_tokenizer
     from nmtlab.interchange.engine import choose_engine
@@ -219,7 +220,8 @@ def translate(
     if choice.engine == "ctranslate2":
         chosen = precision or "fp32"
         if chosen == "auto":
-            chosen, why = choose_precision(opened, recipe.search, which, recipe.machine, workspace)
+            dev_text = partial(corpus_of, opened, workspace)
+            chosen, why = choose_precision(opened, recipe.search, which, recipe.machine, dev_text)
             print(f"precision: {chosen} ({why})", file=sys.stderr)
         system = open_served(opened, chosen, recipe.search, which, recipe.machine)
     elif further:
@@ -298,11 +300,12 @@ def _check_neural(run: Run, inspecting: list[str], last: bool) -> None:
 
 def _training_text(run: Run, workspace: Workspace) -> ParallelCorpus:
     """Return the first corpus that a run was trained on in its direction."""
-    for named in run.recipe.corpora:
-        if named.name and (named.source, named.target) == run.direction:
-            return open_corpus(named.name, workspace, *run.direction)
-    problem = f"--alignments aligner: run {run.name!r} has no training text in this direction"
-    raise RunError(problem, "use --alignments attention")
+    from nmtlab.analysis.access.texts import corpus_of  # it loads torch
+
+    try:
+        return corpus_of(run, workspace)
+    except CorpusError as error:
+        raise RunError(f"--alignments aligner: {error.problem}", "use --alignments attention") from None
 
 
 def _by_line(path: Path, lines: list[str], what: str) -> list[str]:

@@ -1,7 +1,10 @@
-"""Which precision CTranslate2 computes in: 8-bit integers where they translate dev text as well, else floats."""
+"""Which precision CTranslate2 computes in: 8-bit integers where they cost at most 0.2 BLEU on dev text, else floats."""
 
 import hashlib
 import json
+from collections.abc import Callable
+
+from pydantic import BaseModel, ConfigDict
 
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu_metric, default_tokenizer
@@ -11,25 +14,33 @@ from nmtlab.interchange.ctranslate import Precision
 from nmtlab.interchange.served import open_served
 from nmtlab.reading import read_json
 from nmtlab.recipe import MachineSettings, SearchSettings
+from nmtlab.runs.environment import processor
 from nmtlab.runs.run import Run
 from nmtlab.runs.tensors import Which
 from nmtlab.text.corpora.corpus import ParallelCorpus
-from nmtlab.workspace import Workspace
 
 TOLERANCE = 0.2
 """Points of dev BLEU that int8 may lose."""
 
 
+class _Scores(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    fp32: float
+    int8: float
+
+
 def choose_precision(
-    run: Run, search: SearchSettings, which: Which, machine: MachineSettings, workspace: Workspace
+    run: Run, search: SearchSettings, which: Which, machine: MachineSettings, dev_text: Callable[[], ParallelCorpus]
 ) -> tuple[Precision, str]:
     """Return int8 if its BLEU on dev text is at most `TOLERANCE` below that of fp32, else fp32; and why, as a clause.
 
-    Dev text of the run's first corpus in its direction is translated in both precisions by the first call, and the
-    scores are kept with the converted model.
+    Dev text is translated in both precisions by the first call on a kind of processor, and the scores are kept with the
+    converted model; where that is not kept, every call translates the text again.
 
     Args:
         run, search, which, machine: as of `open_served`.
+        dev_text: opens a corpus in the run's direction that has dev text.
 
     Raises:
         NmtlabError: CTranslate2 is not installed, or lacks a part of the model or of the search.
@@ -38,26 +49,20 @@ def choose_precision(
     if run.recipe.text.context:
         return "fp32", "int8 is not checked on sentences in context"
     try:
-        corpus = _dev_text(run, workspace)
+        corpus = dev_text()
         scores = _dev_scores(run, corpus, search, which, machine)
     except NmtlabError as error:
-        return "fp32", f"int8 cannot be checked: {error.problem}"
+        return "fp32", f"int8 cannot be checked: {error}"
     said = f"dev BLEU {scores['int8']:.2f} in int8, {scores['fp32']:.2f} in fp32, on {corpus.name}"
     return "int8" if scores["int8"] >= scores["fp32"] - TOLERANCE else "fp32", said
-
-
-def _dev_text(run: Run, workspace: Workspace) -> ParallelCorpus:
-    named = [one.name for one in run.recipe.corpora if one.name and (one.source, one.target) == run.direction]
-    if not named:
-        raise NmtlabError(f"run {run.name!r} has no corpus in this direction", "choose fp32 or int8")
-    return ParallelCorpus.open(workspace.corpus_folder(named[0]), *run.direction)
 
 
 def _dev_scores(
     run: Run, corpus: ParallelCorpus, search: SearchSettings, which: Which, machine: MachineSettings
 ) -> dict[str, float]:
     """Return BLEU on dev text by precision."""
-    key = hashlib.sha256(repr((search.decisive(), corpus.checksum())).encode()).hexdigest()[:12]
+    content = search.decisive(), corpus.checksum(), processor()
+    key = hashlib.sha256(repr(content).encode()).hexdigest()[:12]
     with converted(run, "int8", search, which) as folder:
         path = folder / f"dev-{key}.json"
         if not path.exists():
@@ -68,4 +73,4 @@ def _dev_scores(
                 texts = [one.text for one in system.translate(lines)]
                 scores[precision] = metric.corpus_score(texts, references).score
             write_text(path, json.dumps(scores))
-        return read_json(path, dict[str, float], "remove it; it is then made again")
+        return read_json(path, _Scores, "remove it; it is then made again")

@@ -8,7 +8,7 @@ from nmtlab.files import write_text
 from nmtlab.search.shortlist import Shortlist
 
 _MOST = 2**31
-"""Characters of a map."""
+"""Bytes of a map: CTranslate2 reads it into memory whole, in a form that is larger than the file."""
 
 
 def write_vocabulary_map(shortlist: Shortlist, types: tuple[Sequence[str], Sequence[str]], folder: Path) -> None:
@@ -18,12 +18,12 @@ def write_vocabulary_map(shortlist: Shortlist, types: tuple[Sequence[str], Seque
     without an n-gram.
 
     Raises:
-        NmtlabError: CTranslate2 could not read so large a map.
+        NmtlabError: the map would have more than 2 GiB.
     """
     source, target = types
     listed = [((), shortlist.always), *((ngram, ids) for ngram, ids in shortlist.translations.items() if len(ids))]
     lines = [" ".join(source[n] for n in ngram) + "\t" + " ".join(target[n] for n in ids) for ngram, ids in listed]
-    if (size := sum(map(len, lines))) > _MOST:
-        problem = f"a vocabulary map of {size / 2**30:.1f} GB, more than 2"
-        raise NmtlabError(problem, "take fewer translations, shorter n-grams or more frequent ones")
+    if (size := sum(len(line.encode()) + 1 for line in lines)) > _MOST:
+        problem = f"a vocabulary map of {size / 2**30:.1f} GiB, more than 2"
+        raise NmtlabError(problem, "take fewer translations or shorter n-grams")
     write_text(folder / "vmap.txt", "\n".join(lines) + "\n")

@@ -77,7 +77,7 @@ class TrainingSettings(Section):
     """Share of input words randomly replaced by UNK (0.1 in thesis 3.3.3.1)."""
 
     optimiser: Literal["adam", "adamw", "adadelta", "sgd", "nesterov"] = "adam"
-    """Adam, AdamW (Loshchilov and Hutter 2019), Adadelta with rho 0.95 (thesis 3.2.5.3), SGD, or Nesterov with 0.99."""
+    """Adam, AdamW (Loshchilov and Hutter 2019), Adadelta (thesis 3.2.5.3), SGD, or with Nesterov's momentum of 0.99."""
 
     adam_beta1: float = Field(0.9, ge=0, lt=1)
     """Decay β1 of Adam's and AdamW's mean of gradients."""

@@ -57,7 +57,7 @@ def provenance(environment: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _machine(device: "torch.device") -> dict[str, Any]:
-    kind = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()}
+    kind = {"system": platform.system(), "processor": processor(), "cores": os.cpu_count()}
     if device.type == "cuda":
         import torch
 
@@ -65,7 +65,8 @@ def _machine(device: "torch.device") -> dict[str, Any]:
     return kind
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of this machine's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -39,11 +39,11 @@ def moments(
     A parameter of one language misses the updates of others: its number of updates is kept if it is not `step`.
     """
     found: dict[str, Tensor] = {}
-    for name, parameter in parameters.items() if kept else ():
+    for name, parameter in parameters.items():
         state = optimiser.state[parameter]
         found |= {f"{key}.{name}": state.get(key, torch.zeros_like(parameter)) for key in kept}
-        made = state.get(_STEP, torch.zeros(()))
-        found |= {} if made == step else {f"{_STEP}.{name}": made}
+        if _counts_updates(optimiser) and (made := state.get(_STEP, torch.zeros(()))) != step:
+            found[f"{_STEP}.{name}"] = made
     return found
 
 
@@ -62,9 +62,14 @@ def load_moments(
         RunError: a tensor is missing, or differs in shape or type from its parameter.
     """
     for name, parameter in parameters.items():
-        moments = {key: saved_tensor(f"{key}.{name}", tensors, parameter) for key in kept}
-        made = tensors.get(f"{_STEP}.{name}", torch.tensor(float(step)))
-        optimiser.state[parameter] = {**moments, _STEP: made.to(parameter.device)}
+        state = {key: saved_tensor(f"{key}.{name}", tensors, parameter) for key in kept}
+        if _counts_updates(optimiser):
+            state[_STEP] = tensors.get(f"{_STEP}.{name}", torch.tensor(float(step))).to(parameter.device)
+        optimiser.state[parameter] = state
+
+
+def _counts_updates(optimiser: torch.optim.Optimizer) -> bool:
+    return not isinstance(optimiser, torch.optim.SGD)
 
 
 def saved_tensor(name: str, tensors: Mapping[str, Tensor], parameter: nn.Parameter) -> Tensor:

@@ -53,8 +53,10 @@ class Stepper:
         self.is_text = [torch.from_numpy(side.vocabulary.is_text).to(self.device) for side in sides]
         risk = risk_of(recipe, pipeline), self.settings.likelihood_weight
         taught = teacher, self.settings.teacher_weight
-        guided = self.settings.guided_attention, self.settings.teacher_temperature
-        minimised = training_objective(model, self.settings.label_smoothing, *taught, *risk, *guided)
+        minimised = training_objective(
+            model, self.settings.label_smoothing, *taught, *risk, self.settings.guided_attention,
+            teacher_temperature=self.settings.teacher_temperature,
+        )  # fmt: skip
         self.anchor, self.tune_out = anchor, tune_out
         self.weights = minimised.weights | ({anchor.name: anchor.weight} if anchor else {})
         compiled = torch.compile(minimised, dynamic=True) if recipe.machine.compile else minimised

@@ -31,6 +31,12 @@ def test_the_most_frequent_translations_are_taken_and_equal_ones_by_id():
     assert [listed(table, 1, most)[(4,)] for most in (1, 2, 3)] == [[8], [7, 8], [7, 8, 9]]
 
 
+def test_a_pair_that_was_not_aligned_adds_nothing_to_the_empty_ngram():
+    table = PhraseTable.learned([*PAIRS, ([], [5, 6]), ([5, 6], [7, 8])], [*LINKS, set(), set()])
+    assert listed(table, 3, 5) == listed(PhraseTable.learned(PAIRS, LINKS), 3, 5)
+    assert listed(table, 1, 5)[()] == [9]
+
+
 def consistent(source: list[int], target: list[int], links: set[tuple[int, int]]) -> dict[tuple[int, ...], set[int]]:
     """Return the types of the shortest translation of each n-gram: no link leaves the pair of phrases."""
     found: dict[tuple[int, ...], set[int]] = {}

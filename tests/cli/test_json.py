@@ -123,7 +123,7 @@ def test_an_imported_run_has_no_scores_and_translates(nmtlab, data, tiny_corpus,
         for one in line.translations if line.source else []:
             assert sum(one.tokens.log_probs) == pytest.approx(one.log_prob, abs=1e-4)
     said = nmtlab("translate", "opus", "--alignments", "aligner", stdin=TEXT)
-    assert "run 'opus' has no training text in this direction; use --alignments attention" in said.err
+    assert "run 'opus' has no training text from de to en; use --alignments attention" in said.err
 
 
 def test_the_statistics_of_a_corpus_are_those_of_its_table(nmtlab):

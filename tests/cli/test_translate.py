@@ -45,8 +45,15 @@ def test_integers_are_chosen_if_they_translate_dev_text_as_well(nmtlab, data, ti
     kept.write_text('{"fp32": 30.0, "int8": 29.7}', encoding="utf-8")
     said = nmtlab(*words, "auto", stdin=TEXT).err
     assert said == "precision: fp32 (dev BLEU 29.70 in int8, 30.00 in fp32, on tiny)\n"
-    kept.write_text("{", encoding="utf-8")
-    assert "precision: fp32 (int8 cannot be checked: " in nmtlab(*words, "auto", stdin=TEXT).err
+    for damaged in ("{", "{}", '{"fp32": 30.0}', '{"fp32": 30.0, "int8": "29.7"}'):
+        kept.write_text(damaged, encoding="utf-8")
+        said = nmtlab(*words, "auto", stdin=TEXT).err
+        assert "precision: fp32 (int8 cannot be checked: " in said
+        assert f"{kept.name}: damaged" in said
+        assert "; remove it; it is then made again)" in said
+    monkeypatch.setattr("nmtlab.interchange.precision.processor", lambda: "another")
+    assert nmtlab(*words, "auto", stdin=TEXT).err == f"precision: int8 {shown}\n"
+    assert len(list(kept.parent.glob("dev-*.json"))) == 2
     monkeypatch.delenv("NMTLAB_CORPORA")
     assert "precision: fp32 (int8 cannot be checked: corpus 'tiny': not found" in nmtlab(*words, "auto", stdin=TEXT).err
     refused = nmtlab("translate", "whole", "--precision", "auto", stdin=TEXT)

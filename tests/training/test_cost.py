@@ -59,3 +59,20 @@ def test_a_recurrent_recipes_plan_counts_passes_over_the_text(tiny_corpus):
     assert estimate.epochs == pytest.approx(30, rel=0.15)
     copied = recipe.with_changes({"text.unk_copy_threshold": 2})
     assert estimate_cost(copied, tiny_corpus).updates == pytest.approx(2 * estimate.updates, rel=0.1)
+
+
+def test_a_teachers_distributions_keep_the_logits_several_times(tiny_corpus, tiny_recipe):
+    """Five times, seven with a temperature, six in bf16: counted as the growth of a process in multiples of them."""
+
+    def activations(**changes: object) -> float:
+        recipe = tiny_recipe.with_changes({name.replace("__", "."): value for name, value in changes.items()})
+        return estimate_cost(recipe, tiny_corpus).memory.activations
+
+    plain, taught = activations(), {"training__teacher": "parent", "training__teacher_weight": 0.5}
+    assert activations(**taught, training__teacher_temperature=2.0) - plain == pytest.approx(
+        1.5 * (activations(**taught) - plain)
+    )
+    halved = activations(**taught, machine__precision="bf16")
+    assert halved == pytest.approx(activations(**taught, machine__precision="bf16", training__teacher_temperature=2.0))
+    logits = (activations(**taught) - plain) / 4
+    assert halved - activations(machine__precision="bf16") == pytest.approx((6 - 0.55) * logits)

@@ -8,7 +8,7 @@ import torch
 
 from nmtlab.recipe import TrainingSettings
 from nmtlab.runs.run import Run
-from nmtlab.training.optimisers import optimiser_for
+from nmtlab.training.optimisers import load_moments, moments, optimiser_for
 from nmtlab.training.setup import train
 
 START = np.random.default_rng(1).normal(size=(3, 4))
@@ -53,6 +53,22 @@ def test_nesterovs_momentum_looks_one_step_ahead():
         velocity = 0.99 * velocity + gradient
         expected = expected - 0.05 * (gradient + 0.99 * velocity)
     np.testing.assert_allclose(after_updates(0.05, optimiser="nesterov"), expected, rtol=1e-12)
+
+
+def test_of_nesterovs_momentum_only_velocities_are_saved_and_of_adam_numbers_of_updates_that_differ():
+    for name, saved in (("nesterov", set()), ("adam", {"step.unused"})):
+        parameters = {one: torch.nn.Parameter(torch.from_numpy(START.copy())) for one in ("used", "unused")}
+        optimiser, kept = optimiser_for(TrainingSettings(optimiser=name), parameters.values())
+        optimiser.param_groups[0]["lr"] = 0.05
+        parameters["used"].grad = torch.from_numpy(GRADIENTS[0].copy())
+        optimiser.step()
+        tensors = moments(optimiser, parameters, kept, 1)
+        assert tensors.keys() == {f"{key}.{one}" for key in kept for one in parameters} | saved
+        load_moments(optimiser, parameters, kept, tensors, 1)
+        assert moments(optimiser, parameters, kept, 1).keys() == tensors.keys()
+        for one in parameters.values():
+            one.grad = torch.from_numpy(GRADIENTS[1].copy())
+        optimiser.step()
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:

@@ -55,16 +55,14 @@ def corpus_of(run: Run, workspace: Workspace) -> ParallelCorpus:
     """Return the corpus that a run was trained on in its direction, the first of several.
 
     Raises:
-        CorpusError: it is not here, or the run was not trained in this direction.
+        CorpusError: it is not here, or the run was not trained in this direction, or elsewhere.
     """
-    trained = run.recipe.trained_corpora
-    name = next((named.name for named in trained if (named.source, named.target) == run.direction), None)
-    if name is None:
-        source, target = run.direction
-        raise CorpusError(
-            f"run {run.name!r}: not trained on {source} to {target}", "choose a direction of its training"
-        )
-    return ParallelCorpus.open(workspace.corpus_folder(name), *run.direction)
+    for named in run.recipe.trained_corpora:
+        if named.name and (named.source, named.target) == run.direction:
+            return ParallelCorpus.open(workspace.corpus_folder(named.name), *run.direction)
+    source, target = run.direction
+    problem = f"run {run.name!r} has no training text from {source} to {target}"
+    raise CorpusError(problem, "choose a direction of its training, or a run that was trained with nmtlab")
 
 
 def by_title(found: Iterable[Text]) -> dict[str, Text]:
