@@ -52,7 +52,9 @@ def readings(run: Run, source: str, target: str, machine: MachineSettings | None
     columns = output_index(steps[0].state.output_ids, pair.target[0])
     tokens, given = log_probs.gather(1, columns[:, None]), one_hot(columns, log_probs.shape[1]).double()
     finite = log_probs.clamp_min(torch.finfo(log_probs.dtype).min)
-    product = math.prod(map(Decimal, tokens.exp().flatten().tolist()))  # of a long sentence, too small for a float
+    product = math.prod(
+        map(Decimal, tokens.exp().flatten().tolist()), start=Decimal(1)
+    )  # of a long sentence, too small for a float
     found = {
         ("sum of the tokens' losses", "36"): -tokens.sum(),
         ("likelihood: -log of the product of probabilities", "37"): -product.ln(),
