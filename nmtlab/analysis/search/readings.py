@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import pandas as pd
 import torch
+from torch import Tensor
 from torch.nn.functional import kl_div, one_hot
 
 from nmtlab.analysis.access.analysis import Analysis
@@ -52,12 +53,10 @@ def readings(run: Run, source: str, target: str, machine: MachineSettings | None
     columns = output_index(steps[0].state.output_ids, pair.target[0])
     tokens, given = log_probs.gather(1, columns[:, None]), one_hot(columns, log_probs.shape[1]).double()
     finite = log_probs.clamp_min(torch.finfo(log_probs.dtype).min)
-    product = math.prod(
-        map(Decimal, tokens.exp().flatten().tolist()), start=Decimal(1)
-    )  # of a long sentence, too small for a float
-    found = {
+    factors = map(Decimal, tokens.exp().flatten().tolist())  # their product may be too small for a float
+    found: dict[tuple[str, str], Tensor | Decimal] = {
         ("sum of the tokens' losses", "36"): -tokens.sum(),
-        ("likelihood: -log of the product of probabilities", "37"): -product.ln(),
+        ("likelihood: -log of the product of probabilities", "37"): -math.prod(factors, start=Decimal(1)).ln(),
         ("sequences: the reference as one sample of translations", ""): -sampled.mean(),
         ("tokens: the reference as one sample of each next token", ""): -(given * finite).sum(),
         ("distance to the distribution that has the reference alone", "39"): kl_div(finite, given, reduction="sum"),
