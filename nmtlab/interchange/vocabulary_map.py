@@ -8,7 +8,7 @@ from nmtlab.files import write_text
 from nmtlab.search.shortlist import Shortlist
 
 _MOST = 2**31
-"""Bytes of a map: CTranslate2 reads it into memory whole, in a form that is larger than the file."""
+"""Bytes of a map. The bound is ours: it spares memory and disk maps of far too many n-grams."""
 
 
 def write_vocabulary_map(shortlist: Shortlist, types: tuple[Sequence[str], Sequence[str]], folder: Path) -> None:

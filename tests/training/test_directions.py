@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
@@ -9,7 +11,7 @@ from conftest import write_split
 
 from nmtlab.analysis.access.needs import in_direction, overlap_warning
 from nmtlab.analysis.access.scoring import run_perplexity
-from nmtlab.analysis.access.texts import by_title, sentences, texts
+from nmtlab.analysis.access.texts import by_title, corpus_of, sentences, texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.search.beams import DECODED
 from nmtlab.errors import CorpusError, RunError
@@ -241,6 +243,16 @@ def test_a_run_of_several_directions_is_packed_and_opens_in_each(many, tiny, bac
     assert {code: mask.tolist() for code, mask in allowed.items()} == {
         code: mask.tolist() for code, mask in many.pipeline.allowed_by_language.items()
     }
+
+
+def test_text_of_which_only_subwords_were_learned_is_not_a_runs_corpus(here, tiny_recipe):
+    named = {"corpus.name": "tiny", "corpus.source": "de", "corpus.target": "en"}
+    only_subwords = tiny_recipe.with_changes({**named, "more_corpora": [{**ONE_WAY, "vocabulary_only": True}]})
+    run = SimpleNamespace(name="one", recipe=only_subwords, direction=("de", "en"))
+    assert corpus_of(cast(Run, run), here).name == "tiny"
+    run.direction = "nl", "en"
+    with pytest.raises(CorpusError, match="run 'one' has no training text from nl to en"):
+        corpus_of(cast(Run, run), here)
 
 
 def test_a_corpus_trained_on_both_ways_is_followed_by_its_reverse(here, tiny, recipe, tiny_recipe):
