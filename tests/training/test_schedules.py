@@ -199,8 +199,8 @@ def test_the_trainings_of_the_evidence_end_and_choose_their_best_as_by_bleu_alon
     different, replayed = {}, 0
     for path in sorted((EVIDENCE / "runs").glob(f"*{ENDING}")):
         settings, evaluations = logged(path)
-        if settings.select_by == "perplexity":
-            continue  # a language model, whose BLEU says nothing
+        if settings.select_by == "perplexity" or path.name.startswith("toy-"):
+            continue  # a language model, whose BLEU says nothing; tasks that are solved, where equal BLEU has an order
         replayed += bool(evaluations)
         if decisions(settings, evaluations, False) != decisions(settings, evaluations, True):
             different[path.name] = max(one["bleu"] for one in evaluations)

@@ -122,7 +122,7 @@ class EfficiencyPage(Page):
             Fold("measure", "Measure a run", row(self.run, button("Measure", self._measure, self.guarded)), self.job),
         ]  # fmt: skip
         self._look()
-        sections = [*self._sections(), *(section for section, _ in folds), self.taught]
+        sections = [*self._sections(), *(section for section, _ in folds)]
         super().__init__(PAGE, state, sections, body, [self.text, self.score, self.cost, self.price], self._look)
 
     def _sections(self) -> list[Section]:
