@@ -96,7 +96,7 @@ def divergence_figure(found: pd.DataFrame) -> go.Figure:
             name=name_in_lines(run), line=style[str(run)],
             hovertemplate="%{y:.1f} % of the tokens moved by %{x:.3g} nats or more<extra></extra>",
         )  # fmt: skip
-    figure.update_xaxes(title_text="KL divergence from the parent's distribution (nats)", type="log")
+    figure.update_xaxes(title_text="KL divergence from the parent's distribution (nats)", type="log", dtick=1)
     figure.update_yaxes(title_text="tokens that moved by at least this (%)", range=[0, 100])
     figure.update_layout(legend=BELOW, margin_b=110)
     return dressed(figure, "How far the distributions of the references' tokens moved", 440)
