@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nmtlab.analysis.access.needs import ATTENDS, check_needs
 from nmtlab.cli.answer import in_json
 from nmtlab.cli.options import (
     OF_BEAMS,
@@ -188,6 +189,7 @@ def translate(
     if engine == "ctranslate2" and unserved:
         raise NmtlabError(unserved[0], "leave --engine out")
     _check_neural(opened, inspecting, last)
+    check_needs(opened, [ATTENDS] * (alignments == "attention"))
     text = _training_text(opened, workspace) if alignments == "aligner" else None
     _check_ways(opened, [way for way in asked if way != "--with"], 1 if mbr else n_best)
     check_sampling(1.0 if temperature is None else temperature, 1.0 if top_p is None else top_p)

@@ -276,6 +276,13 @@ def test_what_cannot_be_shown_is_said_in_a_line(nmtlab, options, said):
     assert len(found.err.strip().splitlines()) == 1
 
 
+def test_a_run_without_attention_refuses_alignments_by_it_by_name(nmtlab, data):
+    link_packed("toy-copy.no-attention.s1", Workspace(data))
+    said = nmtlab("translate", "toy-copy.no-attention.s1", "--alignments", "attention", stdin=TEXT)
+    assert said.code == 2
+    assert said.err.startswith("nmtlab: run 'toy-copy.no-attention.s1': it has no attention; choose a run whose model")
+
+
 @pytest.mark.parametrize("option", ["--token-scores", "--alignments attention"])
 def test_a_phrase_based_run_refuses_what_it_cannot_show_by_name(nmtlab, data, option):
     link_packed("small-tr-en.moses", Workspace(data))
