@@ -92,7 +92,7 @@ def _going_on_problem(recipe: Sections) -> str:
     }  # fmt: skip
     needed = holding | {"transfer.keep_optimiser": transfer.keep_optimiser}
     if transfer.anchor == "none" and transfer.anchor_weight != type(transfer).model_fields["anchor_weight"].default:
-        return "transfer.anchor_weight is set, but transfer.anchor is none; set that to l2 or ewc, or leave out both"
+        return "transfer.anchor_weight is set, but transfer.anchor is none; choose an anchor, or leave out both"
     added = next((field for field in ("add_letters", "add_tag") if getattr(transfer, field)), "")
     needed["training.teacher_weight"] = bool(added and training.teacher_weight)
     for field in (field for field, is_set in needed.items() if is_set):

@@ -10,7 +10,7 @@ from nmtlab.recipe.section import Section
 Use = Literal["tune", "freeze", "reset"]
 """Start from the parent's weights and train them, keep the parent's weights as they are, or draw new ones."""
 
-Anchored = Literal["none", "l2", "ewc"]
+Anchored = Literal["none", "l2", "ewc", "decay"]
 
 
 class TransferSettings(Section):
@@ -35,10 +35,10 @@ class TransferSettings(Section):
     """Go on with a continued parent's last weights and optimiser state, instead of its best weights alone."""
 
     anchor: Anchored = "none"
-    """What holds a continued parent's weights: none, l2 (their distance), or ewc (weighted by Fisher information)."""
+    """What draws a continued run's weights: none, l2 or ewc (by Fisher information) to the parent's, decay to 0."""
 
     anchor_weight: float = Field(1.0, gt=0)
-    """Factor λ of the anchor, λ/2 Σ F (θ - θ₀)², which is added to the loss of an update; F is 1 for l2."""
+    """Factor λ of the anchor, λ/2 Σ F (θ - θ₀)², added to the loss of an update; F is 1 but for ewc, θ₀ 0 for decay."""
 
     tune_out: float = Field(0.0, ge=0, lt=1)
     """Share of what each weight has changed since the parent that an update leaves out, by dropout."""

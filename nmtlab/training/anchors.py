@@ -34,10 +34,12 @@ class _Held:
 class Anchor(_Held):
     """λ/2 Σ F_i (θ_i - θ₀_i)², of the weights that a training went on from: L2 or EWC (Kirkpatrick et al. 2017).
 
+    Of weight decay as a term, θ₀ is 0.
+
     It is added to the loss of an update, once, however many batches and processes the update has.
 
     Args:
-        name: under which its value is logged, without λ.
+        name: as in `TransferSettings.anchor`; its value is logged under it, without λ.
         weight: λ.
         parameters: the model's trained parameters, by name.
     """
@@ -53,7 +55,7 @@ class Anchor(_Held):
         for name, parameter in self.parameters.items():
             if (start := self.tensors.get(f"{_START}.{name}")) is None:
                 continue
-            change = parameter - start
+            change = parameter if self.name == "decay" else parameter - start
             fisher = self.tensors.get(f"{_FISHER}.{name}")
             slope = change if fisher is None else change * fisher
             value = value + (change * slope).sum() / 2

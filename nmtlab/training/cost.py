@@ -69,7 +69,7 @@ _SAMPLED = 1 + _DECODED
 reference: a forward pass more.
 """
 
-_ANCHORED = {"none": 0, "l2": 1, "ewc": 2}
+_ANCHORED = {"none": 0, "l2": 1, "ewc": 2, "decay": 1}
 """Numbers that hold each trained weight near that of the parent."""
 
 _FILLED = 0.9

@@ -48,6 +48,7 @@ SHORT = {
 TAUGHT = {"training.teacher_weight": 0.3}
 L2 = {"transfer.anchor": "l2", "transfer.anchor_weight": 0.5}
 EWC = {"transfer.anchor": "ewc", "transfer.anchor_weight": 0.5}
+DECAY = {"transfer.anchor": "decay", "transfer.anchor_weight": 0.01}
 
 
 # The teacher's distributions
@@ -144,7 +145,7 @@ def slope(value, parameter: nn.Parameter, place, step: float = 1e-3) -> float:
 # Anchors
 
 
-@pytest.mark.parametrize("name", ["l2", "ewc"])
+@pytest.mark.parametrize("name", ["l2", "ewc", "decay"])
 def test_an_anchor_pulls_by_the_gradient_of_what_it_adds_to_the_loss(name):
     torch.manual_seed(3)
     parameters = {key: nn.Parameter(torch.randn(3, 2, dtype=torch.float64)) for key in ("a", "b", "free")}
@@ -156,7 +157,11 @@ def test_an_anchor_pulls_by_the_gradient_of_what_it_adds_to_the_loss(name):
     parameters["a"].grad = torch.ones(3, 2, dtype=torch.float64)
     added = anchor.pull(10)
     value = sum(
-        (tensors.get(f"fisher.{key}", 1.0) * (parameters[key].detach() - tensors[f"start.{key}"]) ** 2).sum() / 2
+        (
+            tensors.get(f"fisher.{key}", 1.0)
+            * (parameters[key].detach() - (name != "decay") * tensors[f"start.{key}"]) ** 2
+        ).sum()
+        / 2
         for key in ("a", "b")
     )
     assert added.terms[name].item() == pytest.approx(10 * value.item())
@@ -252,9 +257,7 @@ def recipe_from(here: Workspace, changes: dict, parent: str = "parent") -> Recip
     return continued_recipe(Run(here.runs / parent), named_recipe("fine-tune")).with_changes(SHORT | changes)
 
 
-@pytest.fixture(
-    scope="module", params=[TAUGHT, L2, pytest.param(EWC, marks=pytest.mark.full)], ids=["teacher", "l2", "ewc"]
-)
+@pytest.fixture(scope="module", params=[TAUGHT, L2, EWC, DECAY], ids=["teacher", "l2", "ewc", "decay"])
 def child(request, here) -> tuple[Run, dict, str]:
     name = f"child-{request.param_index}"
     return train(name, recipe_from(here, request.param), opened(here), here), request.param, name
@@ -525,7 +528,7 @@ def test_a_run_is_not_resumed_with_another_teacher(here, tiny_recipe):
         ({"transfer.tune_out": 1.0, "transfer.continued": True}, "less than 1"),
         ({"transfer.keep_optimiser": True}, "transfer.keep_optimiser needs a run to go on from"),
         ({**EWC, "transfer.continued": True, "model.lora_rank": 2}, "transfer.anchor is of a parent's weights"),
-        ({"transfer.anchor": "l3"}, "'none', 'l2' or 'ewc'"),
+        ({"transfer.anchor": "l3"}, "'none', 'l2', 'ewc' or 'decay'"),
         ({"transfer.anchor_weight": 5.0}, "transfer.anchor_weight is set, but transfer.anchor is none"),
         ({**L2, "transfer.continued": True, "transfer.add_letters": True}, "nothing of what transfer.add_letters adds"),
         (

@@ -14,7 +14,8 @@ from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import USABLE_BLEU, Metric, Scoring
 from nmtlab.analysis.access.needs import DECODING, Need
 from nmtlab.analysis.lexical.embedding_norms import spearman
-from nmtlab.analysis.search.n_best import Lists, n_best_lists
+from nmtlab.analysis.search.n_best import Lists
+from nmtlab.analysis.search.reranked import chosen_on_dev
 from nmtlab.analysis.search.reranking import TITLES
 from nmtlab.errors import NmtlabError, RunError
 from nmtlab.figures.words import listed, number
@@ -63,10 +64,8 @@ def second_opinion(
     first, control = from_left_to_right(run)
     columns: dict[str, Any] = {}
     for way, second in zip(WAYS, (None, control, run), strict=True):
-        asked: dict[str, Any] = {"size": size, "second": second, "machine": machine}
-        weights = n_best_lists(first, corpus, "dev", **asked).tuned("bleu")
-        lists = n_best_lists(first, corpus, split, on_progress=on_progress, **asked)
-        columns[way] = lists.texts(lists.reranked(weights))
+        lists, chosen = chosen_on_dev(first, corpus, split, on_progress, size=size, second=second, machine=machine)
+        columns[way] = lists.texts(chosen)
         found = opinions(lists)
         if second:
             columns[f"from_{way.removeprefix('by_')}"] = -found["near second"]

@@ -1,8 +1,7 @@
 """Which words of the text that a run went on with had the run before it never seen?"""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -50,7 +49,8 @@ def unseen_words(run: Run, parent: Run, corpus: ParallelCorpus) -> pd.DataFrame:
     rows: list[tuple[str, str, str, int, int]] = []
     seen = [_words_by_language(texts, of.recipe.text.max_words) for texts, of in ((old, parent), (new, run))]
     for side, language in zip(("source", "target"), corpus.direction, strict=True):
-        words = Counter(_split(corpus.lines(split, language), language))
+        split_words = Words(language).split
+        words = Counter(word for line in corpus.lines(split, language) for word in split_words(line))
         parents, ours = (by_language[language] for by_language in seen)
         for text, trained in ((_PARENT, parents), (_NEW, ours), (_NEITHER, parents | ours)):
             rows += [(side, counted, text, *numbers) for counted, numbers in _unseen(words, trained).items()]
@@ -98,7 +98,7 @@ def unseen_finding(found: pd.DataFrame) -> str:
 
 
 UNSEEN_WORDS = Analysis(
-    "Which words of the new text are in the training text of the run that it went on from, and which in its own?",
+    "Which words of the new text are missing from the parent's training text, and which from the new one?",
     unseen_words,
     source="Khayrallah et al. 2018",
     needs=(CONTINUED,),
@@ -116,20 +116,11 @@ def _words_by_language(texts: Iterable[ParallelCorpus], max_words: int) -> Mappi
     """Return the types in the training parts of texts."""
     seen: dict[str, set[str]] = defaultdict(set)
     for text in texts:
+        sides = [(seen[language], Words(language)) for language in text.direction]
         for pair in usable_pairs(text, max_words):
-            for language, line in zip(text.direction, pair, strict=True):
-                seen[language].update(_split([line], language))
+            for (types, words), line in zip(sides, pair, strict=True):
+                types.update(words.split(line))
     return seen
-
-
-def _split(lines: Iterable[str], language: str) -> Iterator[str]:
-    words = _by_words(language)
-    return (word for line in lines for word in words.split(line))
-
-
-@cache
-def _by_words(language: str) -> Words:
-    return Words(language)
 
 
 def _unseen(words: Counter[str], known: Collection[str]) -> dict[str, tuple[int, int]]:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nmtlab.analysis.access.analysis import Analysis
 from nmtlab.analysis.access.metric import USABLE_BLEU, Metric, Scoring
 from nmtlab.analysis.access.needs import DECODING, continued_from
-from nmtlab.analysis.search.n_best import is_language_model, n_best_lists
+from nmtlab.analysis.search.n_best import Lists, is_language_model, n_best_lists
 from nmtlab.recipe.machine import MachineSettings
 from nmtlab.runs.run import Run
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -39,10 +40,22 @@ def reranked(
     is_model = is_language_model(run, corpus.target)
     translator = continued_from(run) if is_model else run
     asked: dict[str, Any] = {"size": size, "blank": run if is_model else None, "machine": machine}
-    weights = n_best_lists(translator, corpus, "dev", **asked).tuned("bleu")
-    lists = n_best_lists(translator, corpus, split, on_progress=on_progress, **asked)
-    chosen = lists.reranked(weights)
+    lists, chosen = chosen_on_dev(translator, corpus, split, on_progress, **asked)
     return pd.DataFrame({"line": lists.lines[chosen], "text": lists.texts(chosen)})
+
+
+def chosen_on_dev(
+    run: Run, corpus: ParallelCorpus, split: str, on_progress: Callable[[int], None], **asked: Any
+) -> tuple[Lists, np.ndarray]:
+    """Return the n-best lists of a text, and the places of those chosen by the weights of the best dev BLEU.
+
+    Args:
+        run: translates.
+        asked: further arguments of `n_best_lists`.
+    """
+    weights = n_best_lists(run, corpus, "dev", **asked).tuned("bleu")
+    lists = n_best_lists(run, corpus, split, on_progress=on_progress, **asked)
+    return lists, lists.reranked(weights)
 
 
 _LABEL = "BLEU of reranked lists"
