@@ -225,7 +225,9 @@ def _pairs(
     bleu = settings.nearest == "bleu"
     metric = sentence_bleu_metric(default_tokenizer(system.languages[1])) if bleu else chrf_metric()
     for number, together in enumerate(_in_parts(lines)):
-        found = system.translate([line for line, _ in together], on_progress=on_progress, **settings.way(number))
+        found = system.translate(
+            [line for line, _ in together], on_progress=on_progress, scored=False, **settings.way(number)
+        )
         for (line, reference), translation in zip(together, found, strict=True):
             counted[BLANK_LINE] += not translation.hypotheses  # zip is empty then
             made = list(zip(translation.texts, translation.hypotheses, strict=False))

@@ -35,7 +35,9 @@ class Known:
         self.languages = languages
         self.pairs = pairs
 
-    def translate(self, lines: Sequence[str], n_best=1, on_progress=lambda lines: None) -> list[Translation]:
+    def translate(
+        self, lines: Sequence[str], n_best=1, on_progress=lambda lines: None, *, scored=True
+    ) -> list[Translation]:
         on_progress(len(lines))
         return [self._translation(line) for line in lines]
 
@@ -238,7 +240,9 @@ def sentence_score(name: str, text: str, reference: str) -> float:
 class Listing(Known):
     """A system that has several translations of each line by heart."""
 
-    def translate(self, lines: Sequence[str], n_best=1, on_progress=lambda lines: None) -> list[Translation]:
+    def translate(
+        self, lines: Sequence[str], n_best=1, on_progress=lambda lines: None, *, scored=True
+    ) -> list[Translation]:
         return [
             Translation(
                 ["cut" if text is None else text for text in self.pairs[line][:n_best]],

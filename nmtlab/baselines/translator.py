@@ -40,7 +40,12 @@ class PhraseTranslator:
         return self.pipeline.languages
 
     def translate(
-        self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
+        self,
+        lines: Sequence[str],
+        n_best: int = 1,
+        on_progress: Callable[[int], None] = lambda lines: None,
+        *,
+        scored: bool = True,
     ) -> list[Translation]:
         """Translate lines as `System.translate` says; all translations of a line are different.
 

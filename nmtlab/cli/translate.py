@@ -243,7 +243,7 @@ def translate(
     elif groups:
         more["search"] = Diverse(recipe.search, groups, 0.5 if strength is None else strength)
     with sentence_bar(len(lines)) as bar:
-        found = system.translate(read, n_best, on_progress=bar.update, **more)
+        found = system.translate(read, n_best, on_progress=bar.update, scored=scores or as_json, **more)
     if mbr:
         pairwise = (
             partial(pairwise_bleu, split=bleu_words(default_tokenizer(opened.direction[1])))

@@ -1,5 +1,6 @@
 """A translation system that computes with CTranslate2."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -79,9 +80,15 @@ class ServedSystem:
         return self.pipeline.languages
 
     def translate(
-        self, lines: Sequence[str], n_best: int = 1, on_progress: Callable[[int], None] = lambda lines: None
+        self,
+        lines: Sequence[str],
+        n_best: int = 1,
+        on_progress: Callable[[int], None] = lambda lines: None,
+        *,
+        scored: bool = True,
     ) -> list[Translation]:
         """Translate lines as `System.translate` says; `n_best` is at most the beam size."""
+        scored = scored or self.settings.beam_size > 1  # a beam ranks by scores
         translations = [Translation([""], []) for _ in lines]
         filled, (ids,) = self.pipeline.encode_filled(lines)
         on_progress(len(lines) - len(filled))
@@ -91,7 +98,7 @@ class ServedSystem:
         batches = [[served[i] for i in batch] for batch in sorted_batches(lengths, budget)[::-1]]
 
         def search(batches: Iterable[list[int]]) -> Iterator[list[list[Hypothesis]]]:
-            return (self._search([ids[number] for number in batch]) for batch in batches)
+            return (self._search([ids[number] for number in batch], scored) for batch in batches)
 
         with closing(in_parallel(search, batches, self._device, self._threads)) as results:
             for batch, found in zip(batches, results, strict=True):
@@ -102,7 +109,7 @@ class ServedSystem:
                 on_progress(len(batch))
         if len(served) < len(ids):
             places = [filled[number] for number in sorted({*range(len(ids))} - {*served})]
-            long = self._unserved().translate([lines[place] for place in places], n_best, on_progress)
+            long = self._unserved().translate([lines[place] for place in places], n_best, on_progress, scored=scored)
             for place, translation in zip(places, long, strict=True):
                 translations[place] = translation
         return translations
@@ -111,21 +118,22 @@ class ServedSystem:
         """Return the most tokens of the translation of source ids with EOS, its own EOS included."""
         return max(1, len(source) - 1 + self.settings.extra_length)
 
-    def _search(self, sources: list[list[int]]) -> list[list[Hypothesis]]:
+    def _search(self, sources: list[list[int]], scored: bool) -> list[list[Hypothesis]]:
         """Return the hypotheses for source ids with EOS, best first.
 
         A batch has one limit of length: what has gone beyond its own is searched for again.
         """
         limits = np.array([self._limit(source) for source in sources])
-        found = self._found(sources, limits.max())
+        found = self._found(sources, limits.max(), scored)
         beyond = np.array([max(len(h.tokens) + h.finished for h in of_line) for of_line in found]) > limits
         for limit in np.unique(limits[beyond]):
             (places,) = np.nonzero(beyond & (limits == limit))
-            for place, again in zip(places, self._found([sources[place] for place in places], limit), strict=True):
+            shorter = self._found([sources[place] for place in places], limit, scored)
+            for place, again in zip(places, shorter, strict=True):
                 found[place] = again
         return found
 
-    def _found(self, sources: list[list[int]], limit: int) -> list[list[Hypothesis]]:
+    def _found(self, sources: list[list[int]], limit: int, scored: bool) -> list[list[Hypothesis]]:
         """Return the hypotheses for source ids with EOS, best first, of `limit` tokens at most."""
         tags = [self.pipeline.first_tokens[self.languages[1]]] if self.pipeline.reads_start else []
         prefix = self.pipeline.target.vocabulary.tokens(tags)
@@ -135,7 +143,7 @@ class ServedSystem:
             beam_size=self.settings.beam_size,
             num_hypotheses=self.settings.beam_size,
             length_penalty=0,  # its scores are then log-probabilities
-            return_scores=True,
+            return_scores=scored,
             return_end_token=True,
             max_input_length=0,
             max_decoding_length=int(limit) + len(prefix),
@@ -146,7 +154,7 @@ class ServedSystem:
     def _ranked(self, result: Any, first: int) -> list[Hypothesis]:
         found = [
             self._hypothesis([self._ids[piece] for piece in pieces[first:]], log_prob)
-            for pieces, log_prob in zip(result.hypotheses, result.scores, strict=True)
+            for pieces, log_prob in zip(result.hypotheses, result.scores or [math.nan], strict=True)
         ]
         return sorted(found, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))
 

@@ -280,6 +280,13 @@ class Searchable(SourceModel[MemoryT], Generic[MemoryT, StateT]):
         """
         raise RunError("the model: its attention has no temperature", "set search.attention_temperature to 1")
 
+    def unnormalised(self) -> Self:
+        """Return the same model for a search that needs only the best token of each step.
+
+        Its steps may have logits in place of log-probabilities, so that there is no softmax (Hoang et al. 2018).
+        """
+        return self
+
     def in_int8(self, rounded: bool = True) -> Self:
         """Return the model with what it multiplies rounded as 8-bit integers would, or not.
 
@@ -402,6 +409,7 @@ class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspecta
 
     language_codes: LanguageCodes = ((), ())
     _default: tuple[str, str] | None = None
+    _normalises = True
 
     @property
     def default_languages(self) -> tuple[str, str]:
@@ -410,8 +418,12 @@ class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspecta
         return self._default or (sources, targets)
 
     def next_log_probs(self, states: Tensor, table: OutputTable | None = None) -> Tensor:
-        """Return log-probabilities, (..., C), of the next token for states, (..., D); `table` as of `output`."""
-        return widened(self.output(states, table)).log_softmax(-1)
+        """Return log-probabilities, (..., C), of the next token for states, (..., D); `table` as of `output`.
+
+        Logits if the model is `unnormalised`.
+        """
+        logits = widened(self.output(states, table))
+        return logits.log_softmax(-1) if self._normalises else logits
 
     def directed(self, source: str, target: str) -> Self:
         self.check_languages(source, target)
@@ -422,6 +434,11 @@ class TranslationModel(Trainable[MemoryT], Searchable[MemoryT, StateT], Inspecta
     def tempered(self, temperature: float) -> Self:
         twin = copy.copy(self)
         twin.attention_temperature = temperature
+        return twin
+
+    def unnormalised(self) -> Self:
+        twin = copy.copy(self)
+        twin._normalises = False
         return twin
 
     def in_int8(self, rounded: bool = True) -> Self:

@@ -150,6 +150,7 @@ def greedy_search(
     sources: Iterable[SourceIds],
     settings: SearchSettings,
     languages: tuple[str | None, str | None] = (None, None),
+    scored: bool = True,
 ) -> Iterator[list[SearchResult]]:
     """Search for translations of groups of sentences; the result of a sentence does not depend on the others.
 
@@ -159,10 +160,13 @@ def greedy_search(
             once as are in the group whose turn it is. It is fastest with the longest sentences first.
         settings: limits, and the score that results are given, without coverage.
         languages: codes of the source and target language; the model's defaults if not given.
+        scored: whether log-probabilities and scores are asked for; otherwise they are NaN, and most models compute no
+            softmax. The translations are the same, unless a softmax rounds two best logits to one probability.
 
     Yields:
         The results of each group, in order.
     """
+    model = model if scored else model.unnormalised()
     queue = _Queue(model, sources, settings, languages)
     results: dict[int, SearchResult] = {}
     rows = queue.first()
@@ -171,7 +175,7 @@ def greedy_search(
         ended = (longer.ended & ~rows.ended).nonzero().squeeze(1)
         rows = longer
         if len(ended):
-            results.update(_results(rows, ended, settings))
+            results.update(_results(rows, ended, settings, scored))
             rows = queue.admit(rows)
             while queue.unfinished and all(number in results for number in queue.unfinished[0]):
                 yield [results.pop(number) for number in queue.unfinished.popleft()]
@@ -199,9 +203,10 @@ def _longer(model: Searchable, rows: _Rows, settings: SearchSettings) -> _Rows:
     )
 
 
-def _results(rows: _Rows, ended: Tensor, settings: SearchSettings) -> dict[int, SearchResult]:
+def _results(rows: _Rows, ended: Tensor, settings: SearchSettings, scored: bool) -> dict[int, SearchResult]:
     """Return the results of some rows, (n,), by the index of their sentence."""
     length, log_prob = rows.length[ended], rows.log_prob[ended]
+    log_prob = log_prob if scored else torch.full_like(log_prob, math.nan)
     scores = hypothesis_score(settings, log_prob, length, source=rows.source_length[ended]).tolist()
     columns = (rows.sentence[ended], rows.tokens[ended, 1:], length, log_prob)
     found = {}

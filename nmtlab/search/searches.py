@@ -129,14 +129,19 @@ class Grid(Beam):
 
 @dataclass(frozen=True)
 class Greedy(Beam):
-    """Beam search with one hypothesis, as a stream: a sentence takes the place of one that has ended."""
+    """Beam search with one hypothesis, as a stream: a sentence takes the place of one that has ended.
 
+    Args:
+        scored: whether the log-probabilities and scores of what is found are asked for, as of `greedy_search`.
+    """
+
+    scored: bool = True
     dealt: ClassVar[bool] = True
 
     def stream(
         self, model: Searchable, batches: Iterable[Batch], languages: tuple[str, str]
     ) -> Iterator[list[SearchResult]]:
-        return greedy_search(model, (source for source, _ in batches), self.settings, languages)
+        return greedy_search(model, (source for source, _ in batches), self.settings, languages, self.scored)
 
 
 @dataclass(frozen=True)
@@ -201,12 +206,14 @@ def usual_search(
     n_best: int,
     prefixes: Sequence[Sequence[int]] | None,
     phrases: Sequence[Sequence[Sequence[int]]] | None = None,
+    scored: bool = True,
 ) -> Search:
     """Return the search of some settings, for a model that plans lengths or not.
 
     Args:
         n_best, prefixes: as of `Beam`.
         phrases: as of `Grid`, if any.
+        scored: as of `Greedy`.
     """
     if phrases is not None:
         return Grid(settings, n_best, prefixes, phrases)
@@ -217,7 +224,7 @@ def usual_search(
         and settings.beam_size == 1
         and not (settings.coverage or settings.shortlist_translations or settings.block_ngrams)
     ):
-        return Greedy(settings)
+        return Greedy(settings, scored=scored)
     return Beam(settings, n_best, prefixes)
 
 

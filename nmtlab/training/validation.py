@@ -68,7 +68,7 @@ def decoded_scores(model: Searchable, pipeline: Pipeline, dev: DevText, recipe: 
     settings = recipe.search.model_copy(
         update={"beam_size": recipe.training.validation_beam_size, "replace_unknown": False}
     )
-    found = Translator(model, pipeline, settings).translate(dev.source, more=dev.more_sources)
+    found = Translator(model, pipeline, settings).translate(dev.source, more=dev.more_sources, scored=False)
     texts = [translation.text for translation in found]
     by_chrf = recipe.training.select_by == "chrf"
     return (

@@ -1,5 +1,6 @@
 """Greedy search through a stream of sentences finds what a beam of one finds in each."""
 
+import math
 import random
 
 import numpy as np
@@ -79,6 +80,28 @@ def test_every_sentence_is_translated_as_by_a_beam_of_one(name, model, order):
             assert (only.log_prob, only.score) == pytest.approx((best.log_prob, best.score), abs=1e-5)
             ends.add((only.finished, len(only.tokens)))
     assert len(ends) > 5, "the translations are of different lengths"
+
+
+@pytest.mark.parametrize(("name", "model"), models(), ids=[name for name, _ in models()])
+def test_without_scores_the_translations_are_the_same(name, model):
+    groups = groups_of([3, 5, 2])
+    scored, unscored = (
+        [result.hypotheses[0] for results in greedy_search(model, groups, SETTINGS, scored=given) for result in results]
+        for given in (True, False)
+    )
+    assert [(one.tokens, one.finished) for one in unscored] == [(one.tokens, one.finished) for one in scored]
+    assert all(math.isnan(one.log_prob) and math.isnan(one.score) for one in unscored)
+    assert all(math.isfinite(one.log_prob) for one in scored), "the model itself goes on as it was"
+
+
+def test_without_scores_a_transformer_computes_no_softmax(monkeypatch):
+    model, last = model_of("transformer"), []
+    real = Tensor.log_softmax
+    monkeypatch.setattr(Tensor, "log_softmax", lambda *given, **named: last.append(1) or real(*given, **named))
+    list(greedy_search(model, groups_of([3]), SETTINGS, scored=False))
+    assert not last
+    list(greedy_search(model, groups_of([3]), SETTINGS))
+    assert last
 
 
 def test_a_sentence_that_waits_takes_the_place_of_one_that_has_ended():

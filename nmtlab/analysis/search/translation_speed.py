@@ -240,7 +240,7 @@ def _translated(system: _System, lines: list[str]) -> tuple[list[str], float, fl
     """Return translations, and the processor time and peak memory of this process."""
     texts = lines
     if system.engine != "echo":
-        texts = [translation.text for translation in _opened(system).translate(lines)]
+        texts = [translation.text for translation in _opened(system).translate(lines, scored=False)]
     return texts, time.process_time(), _peak_memory_mib()
 
 
