@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from support.little_table import little_table
 
 from nmtlab.errors import CorpusError, NmtlabError
-from nmtlab.grids.declared.corpora import TranslatedCorpus, planned
+from nmtlab.grids.declared.corpora import FirstPairs, TranslatedCorpus, planned
 from nmtlab.grids.declared.declaration import GRID, Table
 from nmtlab.grids.declared.grid_file import read_grid, stored_grid
 from nmtlab.grids.declared.whole_corpora import ExternalCorpus
@@ -19,7 +20,7 @@ from nmtlab.grids.running.estimate import estimate_grid
 from nmtlab.grids.running.events import GridPlanned
 from nmtlab.grids.running.grid import run_grid
 from nmtlab.runs.run import Run
-from nmtlab.systems import open_system
+from nmtlab.systems import open_ensemble, open_system
 
 STUDENTS = """
 seeds = [1, 2]
@@ -81,6 +82,25 @@ def test_students_need_the_teacher_of_their_seed_which_is_trained_once(tmp_path,
     assert {cell.texts for cell in cells} == {(TEXT,)}  # all are scored on the real text
 
 
+def test_an_ensemble_of_all_seeds_of_the_teacher_translates_for_every_seed_of_its_student(tmp_path, space):
+    path = tmp_path / "students.toml"
+    path.write_text(STUDENTS.replace('"sequence"\nrecipe', '"sequence"\nensemble = true\nrecipe'))
+    table = read_grid(path, space)
+    assert stored_grid(path, "students", space) == table
+    taught = [cell for cell in cells_of(table, GRID) if cell.column == "sequence"]
+    teachers = tuple(TEACHER.replace("s2", seed) for seed in ("s1", "s2"))
+    assert [cell.run for cell in taught] == [
+        f"tiny.transformer-tiny.ensemble-sequence-transformer-tiny.d_model-96.{seed}" for seed in ("s1", "s2")
+    ]
+    for cell in taught:
+        assert [(need.role, need.cell.run) for need in cell.needs] == [("translator", run) for run in teachers]
+        assert cell.corpus == TranslatedCorpus(TEXT, teachers[0], others=teachers[1:])
+        assert cell.recipe.corpus.name == "tiny.by-transformer-tiny.d_model-96.s1+s2"
+    path.write_text(path.read_text().replace("seeds = [1, 2]", "seeds = [1]"))
+    with pytest.raises(NmtlabError, match=r"system\.ensemble: of one seed"):
+        read_grid(path, space)
+
+
 def test_the_file_that_the_book_shows_can_be_read(tmp_path, space):
     page = (Path(__file__).parents[2] / "docs/systems/students.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
@@ -103,6 +123,11 @@ def test_the_file_that_the_book_shows_can_be_read(tmp_path, space):
         ("96 }", "96, text.joint = false }", "system.teacher: 'teacher' has other vocabularies", "same text settings"),
         ("96 }", "96, search.beam_size = 1 }", "system.teacher: 'teacher' has one translation a line", "2 or more"),
         (
+            'distillation = "word"', 'distillation = "word"\nensemble = true', "cannot teach together",
+            "leave ensemble out",
+        ),
+        ('teacher = "teacher"\ndistillation = "word"', "ensemble = true", "ensemble: without a teacher", "add teacher"),
+        (
             'distillation = "interpolated"', "", "system.name: 'interpolated' has the settings of 'sequence'",
             "change a field",
         ),
@@ -116,6 +141,25 @@ def test_a_mistake_about_teachers_is_named_with_its_line(tmp_path, space, old, n
         read_grid(path, space)
     assert where in str(refused.value)
     assert remedy in str(refused.value)
+
+
+@pytest.mark.full
+def test_runs_that_teach_together_write_the_text_of_their_ensemble(space, zoo):
+    runs = [zoo("learned"), zoo("trained")]
+    for number, run in enumerate(runs, start=1):
+        shutil.copytree(run.folder, space.run_folder(f"teacher.s{number}"))
+    text = TranslatedCorpus(FirstPairs(TEXT, 20), "teacher.s1", others=("teacher.s2",))
+    made, lines = text.open(space), list(FirstPairs(TEXT, 20).open(space).lines("train", "de"))
+    found = [one.text for one in open_ensemble(runs).translate(lines)]
+    assert found != [one.text for one in open_system(runs[0]).translate(lines)]
+    kept = list(made.pairs("train"))
+    assert len(kept) > 10
+    assert [pair for pair in zip(lines, found, strict=True) if pair in set(kept)] == kept
+    report = json.loads((made.folder / "import.json").read_text())
+    report["origin"]["with"][0]["weights"] = "others"
+    (made.folder / "import.json").write_text(json.dumps(report))
+    with pytest.raises(CorpusError, match="made with with = "):
+        text.open(space)
 
 
 @pytest.fixture

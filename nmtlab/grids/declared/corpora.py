@@ -122,6 +122,7 @@ class TranslatedCorpus(_Derived):
         turn: number of this text among those that epochs read in turn, and the seed of its samples; 0 if it is alone.
         beside: the pairs that it is trained beside, of whose dev and test it must have no sentence; None if it takes
             the place of the corpus.
+        others: names of runs of the same vocabularies that translate with it, as an ensemble.
     """
 
     whole: "Corpus"
@@ -132,6 +133,7 @@ class TranslatedCorpus(_Derived):
     temperature: float = 1.0
     turn: int = 0
     beside: "Corpus | None" = None
+    others: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -140,6 +142,7 @@ class TranslatedCorpus(_Derived):
         It has the direction if that is not the corpus' usual one: a run makes sources of one, and targets of the other.
         """
         by = self.by.removeprefix(f"{self.whole.name}.")
+        by += "".join(f"+{other.rpartition('.')[2]}" for other in self.others)
         direction = f".{self.source}-{self.target}" if isinstance(self.whole, Directed) else ""
         drawn = ".sampled" * bool(self.samples) + f"-{self.samples}" * (self.samples > 1)
         drawn += f".at-{self.temperature:g}" * (self.temperature != 1) + f".turn-{self.turn}" * bool(self.turn)
@@ -159,9 +162,12 @@ class TranslatedCorpus(_Derived):
             self._write(folder, text, workspace)
         corpus = ParallelCorpus.open(folder, self.source, self.target)
         of = {"bitext": whole.checksum()} if self.side == "target" else {"checksum": text.checksum()}
-        wanted: dict[str, str | None] = {"run": self.by, **of}
+        wanted: dict[str, Any] = {"run": self.by, **of}
         if workspace.run_folder(self.by).exists():
             wanted["weights"] = Run(workspace.run_folder(self.by)).checkpoints.original_digest
+        there = [Run(workspace.run_folder(other)) for other in self.others if workspace.run_folder(other).exists()]
+        if there and len(there) == len(self.others):
+            wanted["with"] = [{"run": one.name, "weights": one.checkpoints.original_digest} for one in there]
         check_same(folder, translated_from(corpus), wanted)
         return corpus
 
@@ -177,7 +183,8 @@ class TranslatedCorpus(_Derived):
         )
         run = run.directed(*how.directed((self.source, self.target)))
         with made_once(folder):
-            back_translate(run, text, folder, how, run.recipe.machine)
+            others = [open_run(other, workspace) for other in self.others]
+            back_translate(run, text, folder, how, run.recipe.machine, others=others)
 
 
 @dataclass(frozen=True)

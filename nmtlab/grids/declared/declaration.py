@@ -46,6 +46,7 @@ class Column:
         base: the system from whose training, with the same seed if it has one, this one starts; None for none.
         teacher: the system from whose training, with the same seed if it has one, this one learns; None for none.
         distillation: what it learns of its teacher.
+        ensemble: whether the teacher's trainings with all seeds translate for it together, as an ensemble.
         after: the system whose trainings, of all seeds, are there before it is measured, as it is compared with them.
         label: what it is called where a person sees it; its name if empty.
         kind: what it is, whatever the texts that it is trained on, among systems on several sets of texts.
@@ -63,6 +64,7 @@ class Column:
     base: "Column | None" = None
     teacher: "Column | None" = None
     distillation: Distillation = "sequence"
+    ensemble: bool = False
     after: "Column | None" = None
     label: str = ""
     kind: str = ""

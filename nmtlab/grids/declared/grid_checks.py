@@ -121,10 +121,11 @@ def _check_needs(file: GridFile, grid: Grid) -> None:
         first, *more = [field for field in ("parent", "base", "teacher") if getattr(system, field)] or [""]
         if more:
             raise file.error(("system", number, more[0]), f"there is a {first}, too", "give one of them")
-        if "distillation" in system.model_fields_set and not system.teacher:
-            raise file.error(
-                ("system", number, "distillation"), "without a teacher", "add teacher = ..., or leave it out"
-            )
+        for field in ("distillation", "ensemble"):
+            if field in system.model_fields_set and not system.teacher:
+                raise file.error(("system", number, field), "without a teacher", "add teacher = ..., or leave it out")
+        if system.ensemble and len(grid.seeds) == 1:
+            raise file.error(("system", number, "ensemble"), "of one seed", "give the grid several seeds")
         chain = [system.name]
         while other := needed[chain[-1]]:
             if other in chain:
@@ -145,7 +146,8 @@ def _check_recipes(file: GridFile, grid: Grid) -> None:
         if system.teacher:
             _check_teacher(file, number, system, recipe, recipes[system.teacher])
         fields = {**recipe.fields(), "about": ""}
-        settings = (fields, system.parent, system.base, system.teacher, system.teacher and system.distillation)
+        taught = (system.distillation, system.ensemble) if system.teacher else ()
+        settings = (fields, system.parent, system.base, system.teacher, taught)
         if settings in found:
             same = grid.system[found.index(settings)].name
             remedy = "change a field, or leave one of them out"
@@ -159,6 +161,13 @@ def _check_teacher(file: GridFile, number: int, system: System, student: Recipe,
     if system.distillation == "word" and not same_types:
         remedy = "give both the same text settings, or set distillation to 'sequence'"
         raise file.error(("system", number, "teacher"), f"{system.teacher!r} has other vocabularies", remedy)
+    if system.ensemble and (system.distillation == "word" or not teacher.model.neural or teacher.model.plans_length):
+        remedy = (
+            "leave ensemble out, or choose a neural teacher without planned lengths, whose translations are learned"
+        )
+        raise file.error(
+            ("system", number, "ensemble"), f"of {system.teacher!r}: its runs cannot teach together", remedy
+        )
     if system.distillation == "interpolated" and teacher.search.beam_size == 1:
         remedy = f"set search.beam_size of {system.teacher!r} to 2 or more"
         raise file.error(("system", number, "teacher"), f"{system.teacher!r} has one translation a line", remedy)

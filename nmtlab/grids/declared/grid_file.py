@@ -76,7 +76,7 @@ def _table(file: GridFile, grid: Grid, workspace: Workspace, name: str) -> Table
         recipe, changes = file.placed(system.recipe), _changes(file, grid, system)
         return Column(
             system.name, recipe, changes, parent=system.parent, base=base, teacher=teacher,
-            distillation=system.distillation,
+            distillation=system.distillation, ensemble=system.ensemble,
         )  # fmt: skip
 
     return Table(

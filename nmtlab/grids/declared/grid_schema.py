@@ -38,6 +38,7 @@ class System(_Part):
     base: str = ""
     teacher: str = ""
     distillation: Distillation = "sequence"
+    ensemble: bool = False
 
 
 class Source(_Part):

@@ -274,7 +274,7 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
     label += f".{system.parent}-parent" if system.parent else ""
     label += f".from-{system.base.name}" if system.base and scale == GRID else ""
     teachers = list(_cells(table, scale, row, setup, system.teacher)) if system.teacher else []
-    label += f".{system.distillation}-{teachers[0].label}" if teachers else ""
+    label += f".{'ensemble-' * system.ensemble}{system.distillation}-{teachers[0].label}" if teachers else ""
     before = [Need("compared", _only_trained(one)) for one in _after(table, scale, row, setup, system)]
     makers = [(made, _makers(made, table, scale, row, setup)) for made in texts.made]
     splits = tuple(measure.split for measure in find_metrics(table.metrics) if measure.split)
@@ -298,7 +298,8 @@ def _cells(table: Table, scale: Scale, row: Row, setup: Setup, system: Column) -
             bases = _cells(table, scale, row, setup, system.base)
             cell = _based_on(cell, _of_seed(seed, bases))
         if teachers:
-            cell = _taught(cell, _of_seed(seed, teachers), system.distillation)
+            taught_by = teachers if system.ensemble else [_of_seed(seed, teachers)]
+            cell = _taught(cell, taught_by, system.distillation)
         for made, runs in makers:
             cell = _with_made(cell, made, _of_seed(seed, runs))
         if system.parent:
@@ -350,15 +351,16 @@ def _based_on(cell: Cell, base: Cell) -> Cell:
     return replace(cell, recipe=recipe, needs=(*cell.needs, Need("parent", _only_trained(base))))
 
 
-def _taught(student: Cell, teacher: Cell, distillation: Distillation) -> Cell:
-    """Return a cell that learns from the training of another system."""
-    cell = _only_trained(teacher)
+def _taught(student: Cell, teachers: Sequence[Cell], distillation: Distillation) -> Cell:
+    """Return a cell that learns from the training of another system, or from what several translate together."""
+    teacher, *others = map(_only_trained, teachers)
     if distillation == "word":
         recipe = student.recipe.with_changes({"training.teacher": teacher.run})
-        return replace(student, recipe=recipe, needs=(*student.needs, Need("teacher", cell)))
-    corpus = TranslatedCorpus(student.corpus, teacher.run, nearest=distillation == "interpolated")
-    recipe = student.recipe.with_changes(_named(corpus))
-    return replace(student, recipe=recipe, corpus=corpus, needs=(*student.needs, Need("translator", cell)))
+        return replace(student, recipe=recipe, needs=(*student.needs, Need("teacher", teacher)))
+    nearest, runs = distillation == "interpolated", tuple(other.run for other in others)
+    corpus = TranslatedCorpus(student.corpus, teacher.run, nearest=nearest, others=runs)
+    recipe, needs = student.recipe.with_changes(_named(corpus)), (Need("translator", one) for one in (teacher, *others))
+    return replace(student, recipe=recipe, corpus=corpus, needs=(*student.needs, *needs))
 
 
 def _with_parent(child: Cell, declared: Parent, label: str) -> Cell:

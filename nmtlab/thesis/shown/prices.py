@@ -236,7 +236,7 @@ def _rest(corpus: Corpus) -> tuple[Corpus, int] | None:
 
 def _settings(recipe: Recipe, column: Column) -> str:
     fields = [(name, value) for name, value in recipe.fields().items() if not name.startswith(_OF_TEXT_AND_SEED)]
-    taught = (column.teacher.name, column.distillation) if column.teacher else ()
+    taught = (column.teacher.name, column.distillation, column.ensemble) if column.teacher else ()
     return repr((fields, column.texts, taught))
 
 

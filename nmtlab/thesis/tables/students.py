@@ -54,12 +54,17 @@ DISTILLED = Table(
     published=False,
 )
 
+_TAUGHT = tuple(one for one in DISTILLED.columns if one.teacher is None or one.distillation == "sequence")
+_BY_ENSEMBLE = tuple(
+    replace(one, name=f"{one.name.partition(',')[0]}, ensemble", ensemble=True) for one in _TAUGHT if one.teacher
+)
+
 DISTILLED_TRAINED_OUT = Table(
     name="students-trained-out",
     short=DISTILLED,
     title="Students of a teacher, all trained until dev BLEU stops rising (at most 5,000 updates)",
     rows=TRAINED_OUT.rows,
-    columns=tuple(one for one in DISTILLED.columns if one.teacher is None or one.distillation == "sequence"),
+    columns=_TAUGHT + _BY_ENSEMBLE,
     metrics=DISTILLED.metrics,
     baseline=TEACHER.name,
     changes=ENOUGH,
