@@ -8,7 +8,7 @@ import torch
 
 from nmtlab.baselines.decoder import PhraseDecoder, Weights, write_manifest
 from nmtlab.baselines.phrase_models import learn_phrases
-from nmtlab.baselines.translator import MODELS, PhraseTranslator, target_tokens, training_tokens
+from nmtlab.baselines.translator import PhraseTranslator, target_tokens, training_tokens
 from nmtlab.baselines.tuning import tune_weights
 from nmtlab.errors import RecipeError, RunError
 from nmtlab.evaluation.scores import bleu, default_tokenizer
@@ -16,7 +16,7 @@ from nmtlab.files import temporary_folder
 from nmtlab.language_model import learn_language_model, tune_language_model
 from nmtlab.recipe import PhraseSettings, Recipe
 from nmtlab.runs.environment import environment
-from nmtlab.runs.run import Run
+from nmtlab.runs.run import MODELS, Run
 from nmtlab.runs.writer import RunWriter
 from nmtlab.text.checks.inspection import check_texts
 from nmtlab.text.corpora.corpus import ParallelCorpus

@@ -14,14 +14,11 @@ from nmtlab.baselines.decoder import PhraseDecoder, load_verified_weights
 from nmtlab.recipe.family import NO_DECODER
 from nmtlab.recipe.phrase import PhraseSettings
 from nmtlab.recipe.search import SearchSettings
-from nmtlab.runs.run import Run
+from nmtlab.runs.run import MODELS, Run
 from nmtlab.search.hypothesis import Hypothesis
 from nmtlab.text.segmentation.pipeline import Pipeline
 from nmtlab.text.segmentation.vocabulary import UNK
 from nmtlab.translation import Replacement, Translation
-
-MODELS = "phrase"
-"""Name of the subfolder of a run that has its phrase-based models."""
 
 
 class PhraseTranslator:

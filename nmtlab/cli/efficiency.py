@@ -87,7 +87,7 @@ def _number(value: object) -> str:
 def _usual_ways(runs: Sequence[Run]) -> list[Way]:
     """Return nmtlab, and CTranslate2 in two precisions unless it lacks a part of some run, which is said."""
     try:
-        for run in runs:
+        for run in (run for run in runs if run.recipe.model.neural):
             check_exportable(run.name, run.recipe)
     except RunError as error:
         print(f"without ctranslate2: {error.problem}")

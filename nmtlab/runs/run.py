@@ -25,6 +25,7 @@ from nmtlab.text.segmentation.pipeline import Pipeline
 
 ENVIRONMENT = "environment.json"
 TABLE = "translation_table.safetensors"
+MODELS = "phrase"  # folder of the models of a phrase-based system
 INHERITANCE = "inheritance.json"
 
 

@@ -18,11 +18,13 @@ from nmtlab.analysis.search.stored_speed import (
     times_file,
 )
 from nmtlab.analysis.search.translation_speed import Options, efficiency, where_time_goes
+from nmtlab.baselines.phrase import train_phrase
 from nmtlab.cli.efficiency import _usual_ways
 from nmtlab.cli.main import app
 from nmtlab.errors import NmtlabError
 from nmtlab.evaluation.scores import bleu, chrf
-from nmtlab.recipe import SearchSettings
+from nmtlab.recipe import SearchSettings, named_recipe
+from nmtlab.systems import open_system
 from nmtlab.workspace import Workspace
 
 pytest.importorskip("ctranslate2")
@@ -66,6 +68,25 @@ def test_every_setting_is_measured_in_every_round_and_scored(run, tiny_corpus):
     assert set(measured["corpus"] + " " + measured["split"]) == {f"{tiny_corpus.name} test"}
     assert (measured["load_average"] >= 0).all()
     assert measured["machine"].str.contains("cores").all()
+
+
+@pytest.mark.full
+def test_a_phrase_based_system_is_measured_once_for_each_size_of_its_stacks(in_this_process, tiny_corpus, tmp_path):
+    recipe = named_recipe("moses").with_changes({"model.tuning_evaluations": 2, "model.tuning_sentences": 5})
+    phrases = train_phrase("phrases", recipe, tiny_corpus, Workspace(tmp_path))
+    options = Options([("nmtlab", "fp32"), ("ctranslate2", "int8")], [2, 4], [500], [1, 2], [0, 5])
+    measured = efficiency([phrases], tiny_corpus, options, rounds=1)
+    assert measured[["run", "engine", "beam_size", "shortlist", "threads"]].to_numpy().tolist() == [
+        ["phrases", "nmtlab", 2, 0, 1], ["phrases", "nmtlab", 4, 0, 1], ["echo", "echo", 2, 0, 1],
+    ]  # fmt: skip
+    found = open_system(phrases, SearchSettings(beam_size=4)).translate(list(tiny_corpus.lines("test", "de")))
+    lines = [one.text for one in found]
+    assert measured["bleu"].iloc[1] == pytest.approx(bleu(lines, tiny_corpus.references("test")).value)
+    models = sum(path.stat().st_size for path in (phrases.folder / "phrase").iterdir())
+    assert (measured["size_mib"].iloc[:2] > models / 2**20).all()
+    times = where_time_goes([phrases], tiny_corpus, options)
+    assert set(times["kind"]) == {"part", "sentence"}
+    assert set(times.query("kind == 'part'")["item"]) == {"search and text"}
 
 
 @pytest.mark.full

@@ -31,8 +31,8 @@ from nmtlab.interchange.folding import check_exportable, known_positions
 from nmtlab.interchange.served import ServedSystem
 from nmtlab.recipe import MachineSettings, SearchSettings
 from nmtlab.runs.environment import environment, provenance
-from nmtlab.runs.run import TABLE, Run
-from nmtlab.systems import check_has_model, open_model
+from nmtlab.runs.run import MODELS, TABLE, Run
+from nmtlab.systems import open_model, open_system
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.translation import System, Translator
 
@@ -92,8 +92,9 @@ class _System(NamedTuple):
         """Return the size of the files that are needed to translate."""
         if self.engine == "echo":
             return 0.0
-        ours = (self.folder / "checkpoints/best.safetensors", self.folder / TABLE)
-        model = self.exported.rglob("*") if self.exported else (path for path in ours if path.exists())
+        weights = (self.folder / "checkpoints/best.safetensors", self.folder / TABLE)
+        ours = chain((path for path in weights if path.exists()), (self.folder / MODELS).rglob("*"))
+        model = self.exported.rglob("*") if self.exported else ours
         files = chain(model, (self.folder / "vocabulary").rglob("*"))
         return sum(path.stat().st_size for path in files) / 2**20
 
@@ -118,7 +119,8 @@ def efficiency(
     """Measure systems on a text, and what copies its lines.
 
     Args:
-        runs: neural, with their models, of the corpus' direction.
+        runs: with their models, of the corpus' direction; a phrase-based one has nmtlab's engine, one thread, and
+            stacks as large as the beam.
         on_measured: called with a line on each measurement.
 
     Returns:
@@ -132,8 +134,7 @@ def efficiency(
         nmtlab. The system that copies the source, as in the task, has the run and the engine `echo`.
 
     Raises:
-        NmtlabError: CTranslate2 lacks a part of a run or of its search, the text is of another direction, or a run is
-            phrase-based.
+        NmtlabError: CTranslate2 lacks a part of a run or of its search, or the text is of another direction.
     """
     lines, references, rows = list(corpus.lines(split, corpus.source)), corpus.references(split), []
     words, place = sum(len(line.split()) for line in lines), _place(corpus, split, len(lines))
@@ -173,7 +174,8 @@ def where_time_goes(
         Rows with the settings, the place of `efficiency`, `kind`, `item`, `count` and `seconds` of processor time. Of
         the kind `part` are the parts of the network (`time_parts`), with their number of calls; of the kind `step` the
         steps of one batch (`time_steps`), with the number of rows; of the kind `sentence` the first 100 sentences,
-        translated one by one, with their number of words. CTranslate2 has one part and no steps.
+        translated one by one, with their number of words. CTranslate2 and phrase-based systems have one part and no
+        steps.
 
     Raises:
         NmtlabError: as of `efficiency`.
@@ -207,9 +209,20 @@ def _score(compared: Sequence[Comparison]) -> tuple[float, float, str]:
 
 def _systems(runs: Sequence[Run], options: Options, stack: ExitStack) -> Iterator[_System]:
     """Yield every combination; models for CTranslate2 are written to folders that are removed at the end."""
-    for run, (engine, precision), shortlist in product(runs, options.ways, options.shortlists):
-        check_has_model(run)
+    for run in runs:
+        run.origin.check_model()
         check_needs(run, (ALONE,))
+        if run.recipe.model.neural:
+            yield from _neural(run, options, stack)
+            continue
+        for beam_size in options.beam_sizes:
+            changes = {"beam_size": beam_size, "batch_tokens": options.batch_tokens[0]}
+            search = run.recipe.search.with_shortlist(0).model_copy(update=changes)
+            yield _System(run.folder, run.direction, "nmtlab", "fp32", search, 1, None)
+
+
+def _neural(run: Run, options: Options, stack: ExitStack) -> Iterator[_System]:
+    for (engine, precision), shortlist in product(options.ways, options.shortlists):
         listed = run.recipe.search.with_shortlist(shortlist)
         exported = _exported(run, precision, listed, stack) if engine == "ctranslate2" else None
         for beam_size, tokens, threads in product(options.beam_sizes, options.batch_tokens, options.threads):
@@ -259,7 +272,7 @@ def _times(system: _System, lines: list[str]) -> pd.DataFrame:
 
 def _opened(system: _System) -> System:
     run, search, threads = Run(system.folder).directed(*system.direction), system.search, system.threads
-    ours = partial(open_model, run, search, machine=MachineSettings(device="cpu", threads=threads))
+    ours = partial(open_system, run, search, machine=MachineSettings(device="cpu", threads=threads))
     if not system.exported:
         return ours()
     positions, pipeline = known_positions(check_exportable(run.name, run.recipe)), run.pipeline
