@@ -1,5 +1,6 @@
 """The engine of `auto`: CTranslate2 where it finds what nmtlab finds, from a model that is converted once."""
 
+import math
 import sys
 from itertools import islice
 
@@ -126,13 +127,28 @@ def test_lines_that_have_too_many_tokens_for_the_model_are_translated_here(run, 
     given: list[str] = []
     translate = Translator.translate
     ours = open_model(run, GREEDY).translate(lines)
-    monkeypatch.setattr(
-        Translator, "translate", lambda self, those, *more: (given.extend(those), translate(self, those, *more))[1]
-    )
+
+    def noted(self, those, *more, **named):
+        given.extend(those)
+        return translate(self, those, *more, **named)
+
+    monkeypatch.setattr(Translator, "translate", noted)
     done: list[int] = []
     assert_same(open_served(run, search=GREEDY).translate(lines, on_progress=done.append), ours)
     assert given == long
     assert sum(done) == len(lines)
+
+
+@pytest.mark.parametrize("open_it", [open_served, open_model], ids=["ctranslate2", "nmtlab"])
+def test_without_scores_greedy_translations_are_the_same(run, lines, open_it):
+    system = open_it(run, search=GREEDY)
+    scored, unscored = system.translate(lines), system.translate(lines, scored=False)
+    assert [one.texts for one in unscored] == [one.texts for one in scored]
+    found = [(one.hypotheses, other.hypotheses) for one, other in zip(unscored, scored, strict=True)]
+    assert [[h.tokens for h in one] for one, _ in found] == [[h.tokens for h in other] for _, other in found]
+    assert all(math.isnan(h.log_prob) and math.isnan(h.score) for one, _ in found for h in one)
+    beams = open_it(run, search=SearchSettings(beam_size=2))
+    assert_same(beams.translate(lines, scored=False), beams.translate(lines))
 
 
 def test_several_threads_find_the_same(run, lines):
