@@ -17,7 +17,7 @@ from nmtlab.synthetic import Synthesis, back_translate
 from nmtlab.text.corpora.corpus import Direction, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import REPORT
 from nmtlab.text.corpora.monolingual import MonolingualCorpus
-from nmtlab.training.corpora import open_corpora
+from nmtlab.training.corpora import check_joint, open_corpora
 from nmtlab.training.events import OnEvent, Preparing, ignore
 from nmtlab.training.resuming import check_same_text, check_same_training
 from nmtlab.training.setup import train
@@ -44,7 +44,8 @@ class Rounds:
 
     Raises:
         CorpusError: text in one of the languages is missing, or is in another.
-        RecipeError: the recipe names further corpora, reads in context, or is phrase-based.
+        RecipeError: the recipe names further corpora, reads in context, is phrase-based, or has separate vocabularies
+            for both directions.
     """
 
     name: str
@@ -60,6 +61,8 @@ class Rounds:
     def __post_init__(self) -> None:
         if self.recipe.more_corpora:
             raise RecipeError("the recipe names further corpora, in one direction", "leave out more_corpora")
+        if self.both_ways:
+            check_joint(self.recipe)
         if self.recipe.text.context:
             raise RecipeError("text.context: text that is made has no documents", "leave it out")
         if not self.recipe.model.neural:

@@ -1,4 +1,4 @@
-"""Which lines of a text to train on: those most like other text, or those on which two runs agree."""
+"""Which lines of a text to train on: those most like other text, or those that one or two runs find likely."""
 
 import warnings
 from collections import Counter
@@ -19,7 +19,7 @@ from nmtlab.runs.run import Run
 from nmtlab.search.forced import forced_decode_all
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.cleaning import BLANK, BLANK_LINE
-from nmtlab.text.corpora.corpus import Pair, ParallelCorpus
+from nmtlab.text.corpora.corpus import Direction, Pair, ParallelCorpus
 from nmtlab.text.corpora.corpus_builder import MONOLINGUAL, REPORT, ImportReport, copy_held_out
 from nmtlab.text.corpora.lines import is_blank, new_folder, write_lines, write_pairs
 from nmtlab.text.corpora.monolingual import MonolingualCorpus, sampled
@@ -29,6 +29,7 @@ from nmtlab.workspace import Workspace
 
 DIFFERENCE = "cross-entropy difference"
 DUAL = "dual conditional cross-entropy"
+CONDITIONAL = "conditional cross-entropy"
 NOT_SELECTED = "not selected"
 COSTS = "costs.npy"
 """File in the folder of selected text: the costs of all lines, also of those that were not selected."""
@@ -50,7 +51,7 @@ class Costs(NamedTuple):
 
     Args:
         values: (lines,) in nats per token; the lines with the lowest ones are the best. NaN for a line without words.
-        by: `DIFFERENCE` or `DUAL`.
+        by: `DIFFERENCE`, `DUAL` or `CONDITIONAL`.
         origin: what they were computed with, for a report.
     """
 
@@ -157,22 +158,23 @@ def _drawn(total: int, size: int, seed: int, part: int) -> list[bool]:
     return chosen.tolist()
 
 
-def dual_cross_entropies(
+def costs_by_runs(
     corpus: ParallelCorpus,
     forward: Run,
-    backward: Run,
+    backward: Run | None = None,
     machine: MachineSettings | None = None,
     on_progress: Progress = lambda lines: None,
 ) -> Costs:
-    """Return how unlikely two runs of opposite directions find each training pair, and how much they disagree.
+    """Return how unlikely a run finds each training pair; of two, of opposite directions, also how much they disagree.
 
-    The cost is |H_A - H_B| + (H_A + H_B) / 2, with H_A of the target given the source, and H_B of the source given the
-    target; exp(-cost) is the weight of Junczys-Dowmunt (2018).
+    The cost by one run is H_A, the cross-entropy of the target given the source. By two, it is
+    |H_A - H_B| + (H_A + H_B) / 2, with H_B of the source given the target; exp(-cost) is the weight of
+    Junczys-Dowmunt (2018).
 
     Args:
         corpus: with training pairs, which are streamed.
         forward: with weights; translates from source to target.
-        backward: with weights; translates from target to source.
+        backward: with weights; translates from target to source; None for the cost by one run.
         machine: where to compute, as of `open_model`.
         on_progress: called for each part of the text.
 
@@ -181,28 +183,31 @@ def dual_cross_entropies(
             weights.
         CorpusError: the corpus cannot be read.
     """
-    systems = []
-    for run, direction in ((forward, corpus.direction), (backward, corpus.direction[::-1])):
-        if not run.translates(*direction):
-            known = ", ".join(f"{source} to {target}" for source, target in run.directions)
-            problem = f"run {run.name!r}: translates {known}, not {' to '.join(direction)}"
-            raise RunError(problem, "choose two runs of opposite directions, in the languages of the corpus")
-        if run.recipe.text.context or run.recipe.corpus.also_sources:
-            raise RunError(
-                f"run {run.name!r}: reads more than a sentence", "choose a run of one source, without context"
-            )
-        systems.append(open_model(run.directed(*direction), machine=machine))
+    forth = _scorer(forward, corpus.direction, machine)
+    back = _scorer(backward, corpus.direction[::-1], machine) if backward else None
     parts = []
     for sources, targets in _in_parts(corpus.pairs("train")):
-        one = conditional_cross_entropies(systems[0], sources, targets)
-        other = conditional_cross_entropies(systems[1], targets, sources)
-        parts.append(np.abs(one - other) + (one + other) / 2)
+        costs = conditional_cross_entropies(forth, sources, targets)
+        if back:
+            other = conditional_cross_entropies(back, targets, sources)
+            costs = np.abs(costs - other) + (costs + other) / 2
+        parts.append(costs)
         on_progress(len(sources))
-    origin = {
-        "run": forward.name, "weights": forward.checkpoints.original_digest,
-        "back": backward.name, "back_weights": backward.checkpoints.original_digest,
-    }  # fmt: skip
-    return Costs(np.concatenate(parts), DUAL, origin)
+    origin = {"run": forward.name, "weights": forward.checkpoints.original_digest}
+    if backward:
+        origin |= {"back": backward.name, "back_weights": backward.checkpoints.original_digest}
+    return Costs(np.concatenate(parts), DUAL if backward else CONDITIONAL, origin)
+
+
+def _scorer(run: Run, direction: Direction, machine: MachineSettings | None) -> Translator:
+    """Return a run's model for pairs in a direction; raises if it does not score them."""
+    if not run.translates(*direction):
+        known = ", ".join(f"{source} to {target}" for source, target in run.directions)
+        problem = f"run {run.name!r}: translates {known}, not {' to '.join(direction)}"
+        raise RunError(problem, "choose runs in the languages of the corpus, a second one of the opposite direction")
+    if run.recipe.text.context or run.recipe.corpus.also_sources:
+        raise RunError(f"run {run.name!r}: reads more than a sentence", "choose a run of one source, without context")
+    return open_model(run.directed(*direction), machine=machine)
 
 
 def conditional_cross_entropies(system: Translator, sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:

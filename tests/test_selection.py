@@ -20,8 +20,8 @@ from nmtlab.selection import (
     DUAL,
     Costs,
     best,
+    costs_by_runs,
     cross_entropy_differences,
-    dual_cross_entropies,
     select,
     selected_from,
     stored_costs,
@@ -256,40 +256,42 @@ def alone(system: Translator, source: str, target: str) -> float:
         ) / len(ids[1][0])
 
 
-def test_the_dual_cost_is_that_of_each_pair_scored_alone(forward, backward, some):
+def test_the_costs_by_runs_are_those_of_each_pair_scored_alone(forward, backward, some):
     done = []
-    costs = dual_cross_entropies(some, forward, backward, on_progress=done.append)
+    costs, by_one = costs_by_runs(some, forward, backward, on_progress=done.append), costs_by_runs(some, forward)
     one_way, other_way = open_model(forward), open_model(backward)
     for place, (source, target) in enumerate(some.pairs("train")):
         if not source:
-            assert np.isnan(costs.values[place])
+            assert np.isnan([costs.values[place], by_one.values[place]]).all()
             continue
         one, other = alone(one_way, source, target), alone(other_way, target, source)
+        assert by_one.values[place] == pytest.approx(one, rel=1e-4)
         assert costs.values[place] == pytest.approx(abs(one - other) + (one + other) / 2, rel=1e-4)
         weight = math.exp(-(abs(one - other) + (one + other) / 2))
         assert math.exp(-costs.values[place]) == pytest.approx(weight, rel=1e-3)
     assert sum(done) == len(costs.values) == 8
+    assert by_one.origin == {"run": forward.name, "weights": forward.checkpoints.original_digest}
     assert costs.origin["weights"] == forward.checkpoints.original_digest
     assert costs.origin["back_weights"] == backward.checkpoints.original_digest
 
 
 def test_pairs_are_scored_alike_in_parts_of_any_size(forward, backward, some, monkeypatch):
-    whole = dual_cross_entropies(some, forward, backward)
+    whole = costs_by_runs(some, forward, backward)
     monkeypatch.setattr(selection, "_LINES_AT_ONCE", 3)
-    parts = dual_cross_entropies(some, forward, backward)
+    parts = costs_by_runs(some, forward, backward)
     assert parts.values == pytest.approx(whole.values, rel=1e-5, nan_ok=True)
 
 
 def test_pairs_of_which_one_side_was_shuffled_are_found(forward, backward, tiny_corpus, tmp_path):
     add_noise(tmp_path / "noisy", tiny_corpus, "misaligned", 0.5)
     noisy = ParallelCorpus.open(tmp_path / "noisy")
-    costs = dual_cross_entropies(noisy, forward, backward)
+    costs = costs_by_runs(noisy, forward, backward)
     chosen = best(costs.values, 300)
     assert chosen[:300].sum() >= 255  # 200 by chance
 
 
 def test_runs_of_one_direction_are_refused(forward, backward, some):
-    with pytest.raises(RunError, match="run 'whole': translates de to en, not en to de; choose two runs of opposite"):
-        dual_cross_entropies(some, forward, forward)
+    with pytest.raises(RunError, match="run 'whole': translates de to en, not en to de; choose runs in"):
+        costs_by_runs(some, forward, forward)
     with pytest.raises(RunError, match="run 'back': translates en to de, not de to en"):
-        dual_cross_entropies(some, backward, forward)
+        costs_by_runs(some, backward, forward)

@@ -46,7 +46,7 @@ class Selection(Answer):
     target: str | None
     """Code of the target language."""
     by: str
-    """What a cost is: the cross-entropy difference, or the dual conditional cross-entropy."""
+    """What a cost is: the cross-entropy difference, or the conditional cross-entropy by one run or, dual, by two."""
     lines: int
     """Lines or pairs of the text, blank ones included."""
     kept: int
@@ -73,7 +73,9 @@ def select(
             metavar="CORPUS", help="Text of the domain that is wanted; as NAME:en, only this side of pairs counts."
         ),
     ] = "",
-    run: Annotated[str, typer.Option(metavar="RUN", help="Instead: a run that translates the pairs.")] = "",
+    run: Annotated[
+        str, typer.Option(metavar="RUN", help="Instead: a run that has learned to translate such pairs.")
+    ] = "",
     back: Annotated[str, typer.Option(metavar="RUN", help="With --run: a run of the opposite direction.")] = "",
     seed: Annotated[
         int | None, typer.Option(min=0, help="With --like: seed of the draw of lines. (default: 1)")
@@ -90,22 +92,23 @@ def select(
 
         nmtlab corpus select news-like --text crawl:en --like news:en --keep 0.2
 
-    With --run and --back, the best pairs are those that two runs find likely in both directions, and about equally
-    (dual conditional cross-entropy: Junczys-Dowmunt 2018). Train the runs on clean pairs that are not in the text.
+    With --run, the best pairs are those of which the run finds the target likely; with --back, too, those that two runs
+    find likely in both directions, and about equally (dual conditional cross-entropy: Junczys-Dowmunt 2018). Train the
+    runs on clean pairs that are not in the text.
 
         nmtlab corpus select crawl-clean --text crawl --run forth --back back --keep 0.8
     """
     workspace = Workspace.find()
     folder = workspace.new_corpus_folder(name)
-    if (bool(like), bool(run), bool(back)) not in ((True, False, False), (False, True, True)):
-        raise NmtlabError("one way to choose lines is needed", "give either --like, or --run and --back")
+    if bool(like) == bool(run):
+        raise NmtlabError("one way to choose lines is needed", "give either --like or --run")
     check_belongs("--like", like, {"--seed": seed})
-    check_belongs("--run", run, {"--threads": threads})
+    check_belongs("--run", run, {"--back": back or None, "--threads": threads})
     if like:
         opened, costs = _by_domain(text, like, 1 if seed is None else seed, keep, (source, target), workspace)
     else:
         machine = MachineSettings(threads=threads) if threads else MachineSettings()
-        opened, costs = _by_runs(text, (run, back), keep, (source, target), machine, workspace)
+        opened, costs = _by_runs(text, run, back, keep, (source, target), machine, workspace)
 
     from nmtlab.selection import select as write_selected
 
@@ -143,21 +146,23 @@ def _by_domain(
 
 def _by_runs(
     text: str,
-    runs: tuple[str, str],
+    run: str,
+    back: str,
     keep: float,
     direction: tuple[str, str],
     machine: MachineSettings,
     workspace: Workspace,
 ) -> "tuple[Text, Costs]":
-    """Return the pairs, in the direction of the first run if no other is asked for, and their costs by two runs."""
-    forward, backward = (open_run(name, workspace) for name in runs)
+    """Return the pairs, in the direction of the first run if no other is asked for, and their costs by the runs."""
+    forward = open_run(run, workspace)
+    backward = open_run(back, workspace) if back else None
     source, target = (asked or code for asked, code in zip(direction, forward.direction, strict=True))
     opened = open_corpus(text, workspace, source, target)
 
-    from nmtlab.selection import dual_cross_entropies
+    from nmtlab.selection import costs_by_runs
 
     with _bar(opened, keep) as bar:
-        return opened, dual_cross_entropies(opened, forward, backward, machine, bar.update)
+        return opened, costs_by_runs(opened, forward, backward, machine, bar.update)
 
 
 def _bar(text: "Text", keep: float, times: int = 1) -> tqdm:

@@ -73,8 +73,9 @@ def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
     none, and one with text made by a system has none, as its target would be synthetic.
 
     Raises:
-        RecipeError: a corpus has several sources.
+        RecipeError: the vocabularies are separate, or a corpus has several sources.
     """
+    check_joint(recipe)
     if any(corpus.also for corpus in corpora):
         raise RecipeError("corpus.also_sources: several sources have no reverse", "leave out --both-ways")
     named = naming(recipe, corpora)
@@ -86,6 +87,13 @@ def both_ways(recipe: Recipe, corpora: Sequence[ParallelCorpus]) -> Recipe:
         is_new = not one_way and (one.name, one.target, one.source) not in ways
         every += [one, reverse] if is_new else [one]
     return named.model_copy(update={"more_corpora": tuple(every[1:])})
+
+
+def check_joint(recipe: Recipe) -> None:
+    """Raise `RecipeError` unless a recipe has one vocabulary, as a model of both directions needs."""
+    if not recipe.text.joint:
+        problem = "text.joint is false, but in both directions each language is on both sides"
+        raise RecipeError(problem, "set text.joint to true, or leave out --both-ways")
 
 
 def synthetic_pairs(mixture: Mixture, trained: Sequence[ParallelCorpus]) -> tuple[int, int]:

@@ -232,10 +232,10 @@ def test_lines_like_a_domain_are_selected_and_shown(nmtlab, german, data):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ([], "one way to choose lines is needed; give either --like, or --run and --back"),
+        ([], "one way to choose lines is needed; give either --like or --run"),
         (["--like", "tiny", "--run", "whole"], "one way to choose lines is needed"),
-        (["--run", "whole"], "one way to choose lines is needed"),
-        (["--run", "whole", "--back", "whole"], "run 'whole': translates de to en, not en to de; choose two runs of"),
+        (["--like", "german", "--back", "whole"], "--back: belongs to --run"),
+        (["--run", "whole", "--back", "whole"], "run 'whole': translates de to en, not en to de; choose runs in"),
         (["--run", "whole", "--back", "whole", "--seed", 2], "--seed: belongs to --like"),
         (["--like", "german", "--threads", 1], "--threads: belongs to --run"),
         (["--like", "german", "--keep", 0], "keep is 0; give a share above 0 and below 1, or a whole number of lines"),

@@ -22,7 +22,7 @@ from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.interchange.export import export_model
 from nmtlab.rounds import Rounds
 from nmtlab.runs.run import Run
-from nmtlab.selection import dual_cross_entropies
+from nmtlab.selection import costs_by_runs
 from nmtlab.systems import open_model
 from nmtlab.text.corpora.context import SEPARATOR, in_context
 from nmtlab.text.corpora.corpus import ParallelCorpus
@@ -150,7 +150,7 @@ def test_what_would_read_its_sentences_alone_refuses_it(run, corpus, tiny_recipe
         with pytest.raises(RunError, match="sentences alone"):
             measure([run], corpus, options)
     with pytest.raises(RunError, match="reads more than a sentence"):
-        dual_cross_entropies(corpus, run, run)
+        costs_by_runs(corpus, run, run)
     with pytest.raises(RecipeError, match=r"text\.context: text that is made has no documents"):
         Rounds("rounds", tiny_recipe.with_changes(_CHANGES), corpus, {})
 

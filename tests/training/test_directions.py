@@ -14,7 +14,7 @@ from nmtlab.analysis.access.scoring import run_perplexity
 from nmtlab.analysis.access.texts import by_title, corpus_of, sentences, texts
 from nmtlab.analysis.access.translations import stored_translations, translations
 from nmtlab.analysis.search.beams import DECODED
-from nmtlab.errors import CorpusError, RunError
+from nmtlab.errors import CorpusError, RecipeError, RunError
 from nmtlab.progress import ProgressBar
 from nmtlab.runs.pack import dev_sentences, pack
 from nmtlab.runs.run import Run
@@ -262,6 +262,12 @@ def test_a_corpus_trained_on_both_ways_is_followed_by_its_reverse(here, tiny, re
         ("tiny", "de", "en"), ("tiny", "en", "de"), ("upper", "nl", "en"), ("upper", "en", "nl"), ("upper", "nl", "en"),
     ]  # fmt: skip
     assert both_ways(doubled, open_corpora(doubled, tiny, here)) == doubled
+
+
+def test_separate_vocabularies_do_not_fit_both_directions(here, tiny, tiny_recipe):
+    separate = tiny_recipe.with_changes({"text.joint": False})
+    with pytest.raises(RecipeError, match="in both directions each language is on both sides"):
+        both_ways(separate, open_corpora(separate, tiny, here))
 
 
 def test_a_text_made_by_a_system_is_never_reversed(here, tiny, tiny_recipe):
