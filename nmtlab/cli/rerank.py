@@ -1,6 +1,7 @@
 """`nmtlab rerank`."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -66,6 +67,10 @@ class Reranking(Answer):
     """Of the difference in BLEU between `reranked` and `search`, by paired bootstrap resampling."""
     p_chrf: float
     """The same of chrF."""
+    alone: dict[str, RerankedScores]
+    """With --each: feature -> scores with log-prob and this one, whose weight is tuned in the same way."""
+    without: dict[str, RerankedScores]
+    """With --each: feature -> scores with all others, whose weights are tuned in the same way."""
     warnings: list[str]
     """What to know before the scores are believed."""
 
@@ -111,6 +116,9 @@ def rerank(
             help="Weights of the features, by their names, instead of tuning; 0 if left out, log-prob 1.",
         ),
     ] = "",
+    each: Annotated[
+        bool, typer.Option("--each", help="Say what each feature is worth: alone beside log-prob, and left out.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write the translations to.")] = None,
     source: Source = "",
     target: Target = "",
@@ -141,8 +149,8 @@ def rerank(
         **dict.fromkeys(("coverage-wu", "coverage-li", "covered"), coverage),
     }  # fmt: skip
     given = _weights(weights, [name for name, asked in more.items() if asked])
-    if given and (tune or metric):
-        option = "--tune" if tune else "--metric"
+    if given and (tune or metric or each):
+        option = "--tune" if tune else "--metric" if metric else "--each"
         raise NmtlabError(f"{option} and --weights: weights that are given are not tuned", "leave one of them out")
     tuned_on = "" if given else tune or "dev"
     if tuned_on:
@@ -151,11 +159,12 @@ def rerank(
     learned = _learned(language_model, opened, workspace)
     asked = opened, text, n_best, recipe, back, second, alone, lexicon, coverage, learned
     lists = _lists(split, *asked)
-    used = given or _lists(tuned_on, *asked).tuned(metric or "bleu")
+    tunable, by = _lists(tuned_on, *asked) if tuned_on else lists, metric or "bleu"
+    used, others = given or tunable.tuned(by), _each(tunable, by) if each else {}
     warnings = [overlap_warning(opened, text, split)]
     warnings += ["the weights were tuned on the text that is scored"] if tuned_on == split else []
     warnings += ["lists of one candidate: nothing can change; raise --n-best"] if n_best == 1 else []
-    found = _answer(opened.name, scored, lists, n_best, used, tuned_on, [one for one in warnings if one])
+    found = _answer(opened.name, scored, lists, n_best, used, others, tuned_on, [one for one in warnings if one])
     if output:
         write_lines(output, lists.texts(lists.reranked(used)))
     if json:
@@ -241,12 +250,22 @@ def _lists(
         )  # fmt: skip
 
 
+def _each(lists: "Lists", metric: str) -> dict[tuple[str, str], dict[str, float]]:
+    """Return tuned weights of log p and each other feature, and of all but each, by a field of `Reranking` and it."""
+    first, *more = lists.features
+    alone = {("alone", name): lists.tuned(metric, (first, name)) for name in more}
+    return alone | {
+        ("without", name): lists.tuned(metric, [one for one in lists.features if one != name]) for name in more
+    }
+
+
 def _answer(
-    system: str, text: ScoredText, lists: "Lists", size: int, weights: dict[str, float], tuned_on: str,
-    warnings: list[str],
+    system: str, text: ScoredText, lists: "Lists", size: int, weights: dict[str, float],
+    others: Mapping[tuple[str, str], dict[str, float]], tuned_on: str, warnings: list[str],
 ) -> Reranking:  # fmt: skip
-    """Return the scores of the search's choice, of the weights' and of the best possible one."""
+    """Return the scores of the search's choice, of the weights', of the best possible one, and by other weights."""
     chosen = {"search": lists.first(), "reranked": lists.reranked(weights), "oracle": lists.oracle()}
+    chosen |= {" ".join(which): lists.reranked(used) for which, used in others.items()}
     scores: dict[str, dict[str, Score]] = {name: {} for name in chosen}
     p = {}
     for name in ("bleu", "chrf"):
@@ -259,15 +278,20 @@ def _answer(
         {"tuned_on": "the weights were given with --weights"},
         system=system, text=text.name, sentences=len(text.source), n_best=size, weights=weights,
         tuned_on=tuned_on or None, changed=sum(before != after for before, after in pairs), warnings=warnings,
-        **{name: RerankedScores(**of) for name, of in scores.items()}, **p,
+        **{name: RerankedScores(**scores[name]) for name in ("search", "reranked", "oracle")}, **p,
+        **{field: {name: RerankedScores(**scores[f"{field} {name}"]) for of, name in others if of == field}
+           for field in ("alone", "without")},
     )  # fmt: skip
 
 
 def _print(found: Reranking) -> None:
-    rows = []
-    for name in ("search", "reranked", "oracle"):
-        scores: RerankedScores = getattr(found, name)
-        rows.append([name, *(f"{one.score:.2f} ± {one.margin:.2f}" for one in (scores.bleu, scores.chrf))])
+    listed = {"search": found.search, "reranked": found.reranked}
+    listed |= {f"log-prob + {name}": scores for name, scores in found.alone.items()}
+    listed |= {f"all but {name}": scores for name, scores in found.without.items()} | {"oracle": found.oracle}
+    rows = [
+        [name, *(f"{one.score:.2f} ± {one.margin:.2f}" for one in (scores.bleu, scores.chrf))]
+        for name, scores in listed.items()
+    ]
     title = f"{found.system} on {found.text}: {found.sentences:,} sentences, up to {found.n_best} candidates each"
     print_table(title, ["chosen by", "BLEU", "chrF"], rows, {"BLEU", "chrF"})
     sum_ = " + ".join(f"{weight:.4g} {name}" for name, weight in found.weights.items()).replace("+ -", "- ")

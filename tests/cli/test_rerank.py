@@ -20,6 +20,24 @@ def test_lists_are_reranked_by_weights_tuned_on_dev_and_the_choice_is_written(nm
     assert len(list((data / "runs/whole/measures").glob("n_best.n_best-*.parquet"))) == 1
 
 
+def test_each_feature_is_tuned_alone_and_left_out(nmtlab):
+    said = nmtlab(*ASKED, "--with", "whole", "--metric", "chrf", "--each", "--json")
+    found = Reranking.model_validate_json(said.out, strict=True)
+    assert list(found.alone) == list(found.without) == ["length", "chrf", "second"]
+    scores = {name: one.chrf.score for name, one in found.alone.items()}
+    assert scores["second"] == found.search.chrf.score  # the same log-probability twice chooses the same
+    assert min(scores.values()) >= found.search.chrf.score  # tuned on the text itself
+    assert found.without["second"].chrf.score == pytest.approx(found.reranked.chrf.score, abs=0.5)
+    both = nmtlab(*ASKED, "--metric", "chrf", "--each").out
+    assert [line.split("│")[1].strip() for line in both.splitlines() if line.startswith("│")] == [
+        "search", "reranked", "log-prob + length", "log-prob + chrf", "all but length", "all but chrf", "oracle",
+    ]  # fmt: skip
+    # Of two features besides log p, one left out is the other alone.
+    found = Reranking.model_validate_json(nmtlab(*ASKED, "--metric", "chrf", "--each", "--json").out)
+    assert found.without["length"] == found.alone["chrf"]
+    assert found.without["chrf"] == found.alone["length"]
+
+
 def test_weights_by_hand_are_used_as_given(nmtlab, data):
     said = nmtlab(*ASKED, "--with", "whole", "--weights", "log-prob=0.5,second=0.5,length=-2")
     assert said.code == 0

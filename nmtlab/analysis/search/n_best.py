@@ -357,12 +357,16 @@ class Lists:
         statistics = self.statistics(metric)
         return self._counted(metric)._replace(statistics=np.stack([statistics[places] for places in orders]))
 
-    def tuned(self, metric: str) -> dict[str, float]:
-        """Return the weights that `tuned_weights` finds for corpus `bleu` or `chrf`, from those of log p alone."""
-        start, score = np.eye(len(self.features))[0], self._counted(metric).score
-        features = self.found[list(self.features)].to_numpy()
-        weights = tuned_weights(features, self.lines, self.statistics(metric), score, start)
-        return dict(zip(self.features, weights.tolist(), strict=True))
+    def tuned(self, metric: str, features: Sequence[str] = ()) -> dict[str, float]:
+        """Return the weights that `tuned_weights` finds for corpus `bleu` or `chrf`, from those of log p alone.
+
+        Args:
+            features: which to weight, log p first; all if not given.
+        """
+        used = list(features or self.features)
+        start, score = np.eye(len(used))[0], self._counted(metric).score
+        weights = tuned_weights(self.found[used].to_numpy(), self.lines, self.statistics(metric), score, start)
+        return dict(zip(used, weights.tolist(), strict=True))
 
     def _counted(self, metric: str) -> Counted:
         """Return what a metric counts in all candidates, as those of one system."""
