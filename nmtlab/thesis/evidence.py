@@ -56,13 +56,17 @@ def add_table(table: Table, scale: Scale, workspace: Workspace) -> Added:
     """Add the saved cells of a table and its runs that have ended, packed small with all translations that it scores.
 
     Raises:
-        NmtlabError: the table was not saved in this workspace.
+        NmtlabError: the table was not saved in this workspace, or without a cell that the evidence has.
         RunError: a run is damaged, or one with a cell's name is a different training.
     """
     saved = Results.saved(table, scale, workspace)
     if not saved.exists:
         remedy = f"run 'nmtlab reproduce {table.name} --scale {scale} --save' first"
         raise NmtlabError(f"{saved.path()}: not found", remedy)
+    before = Results(table, scale, workspace, workspace.evidence / "results")
+    if before.exists and (lost := _measured(before) - _measured(saved)):
+        problem = f"{saved.path()}: lacks cells of the evidence ({len(lost)}), such as {', '.join(min(lost))}"
+        raise NmtlabError(problem, f"measure them here, too, or remove {before.path()}")
     texts: dict[str, list[ParallelCorpus]] = {}
     runs: dict[str, Run] = {}
     for _, text, made in made_rows(table, scale, workspace):
@@ -74,6 +78,12 @@ def add_table(table: Table, scale: Scale, workspace: Workspace) -> Added:
     large = {f"{saved.name}{kind.ending}" for kind in (CELLS, SENTENCES)}
     results = [_copied(path, workspace.evidence / "results", path.name in large) for path in saved.files]
     return Added(results, added, present)
+
+
+def _measured(results: Results) -> set[tuple[str, ...]]:
+    """Return the row, system, metric and seed of each cell with a value."""
+    cells = results.cells.dropna(subset="value")
+    return set(cells[["row", "column", "metric", "seed"]].astype(str).itertuples(index=False, name=None))
 
 
 def _add_small(run: Run, texts: list[ParallelCorpus], table: Table, workspace: Workspace) -> Path:

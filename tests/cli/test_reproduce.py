@@ -141,6 +141,11 @@ def test_a_table_is_added_to_the_evidence_with_its_runs_and_nothing_is_rewritten
     assert {path: after[path] for path in before if not path.startswith("results/")} == {
         path: content for path, content in before.items() if not path.startswith("results/")
     }
+    saved = data / "results/table-3.4.tiny.csv"
+    saved.write_text("".join(saved.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    refused = nmtlab("evidence", "add-table", "table-3.4", "--scale", "tiny")
+    assert refused.err.startswith(f"nmtlab: {saved}: lacks cells of the evidence (1), such as ha-en, fixnorm, ")
+    assert contents(data / "evidence") == after
 
 
 @pytest.mark.full
