@@ -117,7 +117,7 @@ def rerank(
         ),
     ] = "",
     each: Annotated[
-        bool, typer.Option("--each", help="Say what each feature is worth: alone beside log-prob, and left out.")
+        bool, typer.Option("--each", help="Show what each feature is worth: alone beside log-prob, and left out.")
     ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write the translations to.")] = None,
     source: Source = "",
